@@ -2,10 +2,8 @@
 
 import pathlib
 import re
-import tomllib
 
 import pytest
-from packaging.requirements import Requirement
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -72,24 +70,3 @@ def test_figures_stand_on_the_page_that_is_linked(figures, link):
 def stands_in(figure, text):
     """Whether a number stands in a text, and not as a part of another."""
     return re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)", text)
-
-
-# Dependencies.
-
-
-def requirements():
-    """The names that `pyproject.toml` has, by extra; "" has none."""
-    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
-    extras = {"": project["dependencies"], **project["optional-dependencies"]}
-    return {
-        extra: {Requirement(line).name for line in lines}
-        for extra, lines in extras.items()
-    }
-
-
-def test_each_dependency_has_its_reason():
-    text = text_of(ROOT / "docs" / "dependencies.md")
-    rows = re.findall(r"^\| (?:`\[\w+\]` \| )?([\w, -]+) \| .+ \|$", text, re.M)
-    named = {name for row in rows for name in row.split(", ")}
-    named -= {"Package", "Extra", "---"}
-    assert named == set().union(*requirements().values())

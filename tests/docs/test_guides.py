@@ -3,13 +3,12 @@
 import ast
 import dataclasses
 import functools
-import inspect
 import re
 
 import pytest
 
 import keras_transformer
-from keras_transformer.cli.main import COMMANDS, build_parser
+from keras_transformer.cli.main import COMMANDS
 from keras_transformer.config import Config
 from keras_transformer.config.presets import PRESETS
 from tests.docs.pages import DOCS, ROOT
@@ -55,20 +54,3 @@ def test_reference_has_every_command_section_and_preset():
     sections = [field.name for field in dataclasses.fields(Config)]
     assert re.findall(r"\{config\} (\w+)", text) == sections
     assert re.findall(r"\{preset\} (\w+)", text) == list(PRESETS)
-
-
-def test_reference_has_a_line_of_each_without_the_site():
-    folder = EN / "reference"
-    (commands,) = build_parser()._subparsers._group_actions
-    described = {one.dest: one.help for one in commands._choices_actions}
-    for page, expected in (("api", first_line), ("commands", described.get)):
-        text = (folder / f"{page}.md").read_text("utf-8")
-        shown = re.findall(r"^```\{\w+\} (\w+)\n(.*\n)?```$", text, re.M)
-        assert shown
-        for name, line in shown:
-            assert line == f"{name}: {expected(name)}\n"
-
-
-def first_line(name):
-    thing = getattr(keras_transformer, name)
-    return inspect.getdoc(thing).splitlines()[0]

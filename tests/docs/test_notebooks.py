@@ -10,8 +10,6 @@ CHAPTERS = [
     for language in ("en", "zh")
     for path in sorted((DOCS / language / "tutorial").glob("*.md"))
 ]
-# Of those that take seconds, the one that prepares data.
-QUICK = "01-data"
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 
 
@@ -66,27 +64,14 @@ def test_answers_are_folded(make):
 # In a kernel.
 
 
-def check_outputs(chapter, notebook):
+# The one that prepares data; what others print is tested as pages, and their
+# cells are these pages'.
+@pytest.mark.slow
+def test_a_chapter_runs_as_a_notebook(make, tmp_path):
+    chapter = DOCS / "en" / "tutorial" / "01-data.md"
+    notebook = make(chapter.read_text(encoding="utf-8"))
+    notebook = executed(notebook, tmp_path, 300)
     for cell, shown in zip(code_of(notebook), examples(chapter), strict=True):
         if shown.output is not None:
             where = f"{chapter}, line {shown.output.line}, as a notebook"
             assert_same_output(output_of(cell) or "", shown.output.text, where)
-
-
-@pytest.mark.slow
-def test_a_chapter_runs_as_a_notebook(make, tmp_path):
-    chapter = DOCS / "en" / "tutorial" / f"{QUICK}.md"
-    notebook = make(chapter.read_text(encoding="utf-8"))
-    check_outputs(chapter, executed(notebook, tmp_path, 300))
-
-
-# Those in Chinese have the same cells, which a test of the pages holds them to.
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "chapter",
-    [path for path in CHAPTERS if "en" in path.parts and path.stem != QUICK],
-    ids=name,
-)
-def test_every_chapter_runs_as_a_notebook(make, chapter, tmp_path):
-    notebook = make(chapter.read_text(encoding="utf-8"))
-    check_outputs(chapter, executed(notebook, tmp_path, 900))
