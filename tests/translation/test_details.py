@@ -122,18 +122,6 @@ def test_every_hypothesis_is_replaced():
     assert "⁇" not in "".join(first + second)
 
 
-def test_a_model_that_does_not_align_is_refused():
-    subject = scripted(4, UNK_ID, replace_unknown=True)
-    score = subject.score_ids
-
-    def without_attention(source_ids, ids):
-        return score(source_ids, ids)._replace(attention=None)
-
-    subject.score_ids = without_attention
-    with pytest.raises(ValueError, match="align=True"):
-        best(subject)
-
-
 def test_details_agree_with_translate_and_nbest(trained):
     found = numpy(traced(details, trained)(tf.constant(TEXTS)))
     expected = numpy(trained.nbest(tf.constant(TEXTS)))
