@@ -6,6 +6,7 @@ import errno
 import os
 import pathlib
 import pickle
+import shutil
 import threading
 import typing
 
@@ -160,6 +161,17 @@ def test_a_full_disk_ends_it_at_once(make, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         work.finish()
     assert work.said == []
+
+
+def test_another_process_that_has_joined_ends_it(make):
+    work = make()
+
+    def joined(lines):
+        shutil.rmtree(work.job.folder)
+        return shout(lines)
+
+    work.translate = joined
+    assert work.finish() is None
 
 
 def test_waits_for_what_others_do(make, monkeypatch):

@@ -76,6 +76,27 @@ def test_missing_shards_are_named(job):
     assert not pathlib.Path(job.output).exists()
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model": "x"}, "another model"),
+        ({"count": 4}, "3 shards and not 4"),
+        ({"options": {"beam_size": 4}}, "banned .* and not None"),
+        ({"input": "other.txt"}, "another input"),
+        ({"prefixes": "other.txt"}, "another prefix"),
+    ],
+    ids=["model", "count", "option", "input", "prefix"],
+)
+def test_another_job_is_refused(job, tmp_path, monkeypatch, change, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.txt").write_text("x\n" * 10)
+    copy = shutil.copyfile(job.input, tmp_path / "copy.txt")
+    open_folder(job).__exit__()
+    with pytest.raises(InputError, match=f"begun with {says}"):
+        open_folder(dataclasses.replace(job, **change))
+    open_folder(dataclasses.replace(job, input=str(copy))).__exit__()
+
+
 @pytest.mark.parametrize("count", [9, 11])
 def test_a_prefix_for_each_line(job, tmp_path, count):
     path = tmp_path / "prefixes.txt"
