@@ -257,7 +257,9 @@ def difference(ours, theirs):
     return max(np.abs(one - other).max() for one, other in pairs)
 
 
-def fit_in_two_parts(folder, config, prepared, stop_after, **options):
+def fit_in_two_parts(
+    folder, config, prepared, stop_after, initial=None, **options
+):
     """Trains, stops after so many steps, and resumes.
 
     Returns:
@@ -269,7 +271,7 @@ def fit_in_two_parts(folder, config, prepared, stop_after, **options):
     from keras_transformer.training.fit import fit
     from keras_transformer.training.run import Run
 
-    run = Run.create(folder, config, prepared)
+    run = Run.create(folder, config, prepared, initial)
     recorder = Recorder(stop_after)
     stop = recorder.stop
     with pytest.raises(Interrupted):

@@ -101,3 +101,16 @@ def test_missing_library_is_told(monkeypatch, tmp_path):
     (result,) = c_api_checks.check_without_python(tmp_path)
     assert result.passed
     assert "not possible here" in result.detail
+
+
+@pytest.mark.slow
+def test_process_with_tensorflow_proves_nothing(report):
+    code = (
+        "import keras, json, sys; "
+        "from keras_transformer.exporting.verification import "
+        "c_api_checks as c; print(json.dumps([r.detail for r in "
+        "c.check_without_python(sys.argv[1]) if not r.passed]))"
+    )
+    details = json.loads(run_python(code, report.path).stdout)
+    assert details
+    assert all("was imported" in detail for detail in details)

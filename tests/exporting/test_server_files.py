@@ -18,6 +18,7 @@ from keras_transformer.exporting.registry.labels import set_label
 from keras_transformer.exporting.server_files import (
     FLAGS,
     MARK,
+    models_beside,
     write_server_files,
 )
 
@@ -245,3 +246,18 @@ def test_model_without_a_version_is_refused(tmp_path):
     (tmp_path / "x" / "1").mkdir(parents=True)
     with pytest.raises(InputError, match="x: no version"):
         write_server_files(tmp_path / "x")
+
+
+def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
+    from keras_transformer.exporting import server_files
+
+    private, folders = base.parent / "lost+found", server_files.version_folders
+    private.mkdir()
+
+    def version_folders(path):
+        if path == private:
+            raise InputError(f"{path}: Permission denied")
+        return folders(path)
+
+    monkeypatch.setattr(server_files, "version_folders", version_folders)
+    assert models_beside(base) == [base]

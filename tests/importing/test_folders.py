@@ -8,6 +8,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.importing.folders import (
     LARGEST_YAML,
     inside,
+    is_own,
     read_head,
     yaml_mapping,
 )
@@ -63,3 +64,17 @@ def test_the_head_of_a_file(tmp_path):
     assert read_head(path, 5) == "abc\ufffdd"
     with pytest.raises(InputError, match=re.escape("nothing: No such file")):
         read_head(tmp_path / "nothing")
+
+
+def test_links_to_another_folder_are_not_its_own(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "secret").write_text("key")
+    (folder / "README").write_text("text")
+    (folder / "inner").symlink_to("README")
+    (folder / "outer").symlink_to("../secret")
+    (folder / "nowhere").symlink_to("nothing")
+    (folder / "circle").symlink_to("circle")
+    names = ("README", "inner", "outer", "nowhere", "circle", "nothing")
+    own = [name for name in names if is_own(folder / name)]
+    assert own == ["README", "inner"]

@@ -277,3 +277,12 @@ def test_hostile_settings_in_weights_are_refused(settings, reason, copy):
     np.savez(folder / "model.npz", **{"special:model.yml": content})
     with pytest.raises(InputError, match=reason):
         read_model(folder)
+
+
+def test_dropout_is_that_of_the_training(copy, tmp_path):
+    folder = copy()
+    change(folder, dropout=0.3, attention_dropout=0.2, activation_dropout=0.1)
+    model = import_run(folder, tmp_path / "run", **LANGUAGES).config.model
+    assert model.dropout == 0.3
+    assert model.attention_dropout == 0.2
+    assert model.feedforward_dropout == 0.1

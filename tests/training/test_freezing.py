@@ -11,6 +11,8 @@ from keras_transformer.training.observer import Observer
 from keras_transformer.training.run import Run
 from tests.toy_models import (
     MODEL,
+    assert_same_weights,
+    fit_in_two_parts,
     weights_of,
 )
 
@@ -70,3 +72,13 @@ def test_frozen_weights_stay_the_same_to_the_bit(prepared, config, tmp_path):
             else:
                 changed += not same
         assert changed > 10
+
+
+@pytest.mark.slow
+def test_a_resumed_run_ends_the_same(prepared, config, tmp_path):
+    values = {"freeze": ["*_embedding", "encoder_*"]}
+    config = config.updated({"training": values})
+    whole = fit(Run.create(tmp_path / "whole", config, prepared), prepared)
+    folder = tmp_path / "parts"
+    _, resumed = fit_in_two_parts(folder, config, prepared, stop_after=14)
+    assert_same_weights((resumed, whole), 1e-4)

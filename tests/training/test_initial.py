@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
+from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.observer import Observer
@@ -13,6 +15,7 @@ from tests.toy_models import (
     Recorder,
     assert_same_weights,
     difference,
+    fit_in_two_parts,
     weights_of,
 )
 from tests.word_data import word_data
@@ -216,6 +219,27 @@ def test_kept_weights_lie_between_the_initial_and_the_trained_ones(
         assert difference(weights_of(model), expected) < 1e-6
     assert difference(*ends.values()) < 1e-6
     assert difference(initial, expected) > 1e-4
+
+
+@pytest.mark.slow
+def test_a_resumed_run_has_the_same_weights_between(
+    parent, prepared, config, tmp_path
+):
+    """Which are those that were scored, the averaged ones, too."""
+    values = {"epochs": 3, "initial_fraction": 0.75, "average_epochs": 2}
+    config = config.updated({"training": values})
+    whole = Run.create(tmp_path / "whole", config, prepared, parent)
+    expected = fit(whole, prepared)
+    dev = evaluation_batches(prepared, "dev")
+    line = whole.history()[-1]
+    for which, score in (("last", ""), ("average", "average_")):
+        loss, _ = cross_entropy(whole.load_model(which), dev)
+        assert line[f"val_{score}cross_entropy"] == pytest.approx(loss, 1e-4)
+    run, model = fit_in_two_parts(
+        tmp_path / "parts", config, prepared, stop_after=20, initial=parent
+    )
+    assert_same_weights((model, expected), 1e-4)
+    assert_same_weights((model, run.load_model("last")))
 
 
 def test_a_fraction_of_no_initial_weights_is_refused(

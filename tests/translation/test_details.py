@@ -302,3 +302,10 @@ def test_alignment_is_that_of_the_best_hypothesis(translator):
     )
     assert found["truncated"].tolist() == [False, True]
     assert found["source_tokens"].shape[1] == 12
+
+
+@pytest.mark.parametrize("texts", [[], ["", " "]], ids=["none", "blank"])
+def test_alignment_of_no_text(translator, texts):
+    found = numpy(traced(align, translator)(tf.constant(texts, tf.string)))
+    assert found["alignment"].shape[:2] == (len(texts), 1)
+    assert not found["alignment"].any()

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -13,15 +14,18 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
+from keras_transformer.exporting.writer import precision
 from keras_transformer.system.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
+from keras_transformer.translation import trained_run
 from keras_transformer.translation.lexicon import (
     learn_lexicon,
     lexicon_of,
     link,
     model_1,
 )
+from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words, untrained_run
 
@@ -225,6 +229,50 @@ def test_goes_with_runs_alone(words, capsys):
     assert "--shortlist" in capsys.readouterr().err
 
 
+@pytest.mark.medium
+def test_the_run_that_is_compared_has_the_same_shortlist(
+    toy, tmp_path, monkeypatch, capsys
+):
+    folder, _ = toy
+    other = shutil.copytree(folder / "run", tmp_path / "other")
+    given = []
+    real = trained_run.lexicon_of
+
+    def note(run, pairs):
+        given.append((run.folder, pairs))
+        return real(run, pairs)
+
+    monkeypatch.setattr(trained_run, "lexicon_of", note)
+    pairs = str(folder / "train.tsv")
+    words = ["evaluate", "--run", str(folder / "run"), "--input", pairs]
+    words += ["--against", str(other), "--shortlist", pairs]
+    assert main([*words, "--paired-bs", "--paired-bs-n=40"]) == 0
+    assert given == [(folder / "run", pairs), (other, pairs)]
+
+
+def test_a_shortlist_is_measured_where_a_precision_is_chosen(
+    toy, tmp_path, monkeypatch
+):
+    folder, _ = toy
+    given = []
+
+    def note(run, model, config, **options):
+        given.append(options["lexicon"])
+        raise InputError("enough")
+
+    monkeypatch.setattr(precision.Translator, "from_run", note)
+    pairs = folder / "train.tsv"
+    with pytest.raises(InputError, match="enough"):
+        export(
+            load(folder / "run"),
+            tmp_path / "model",
+            precision="auto",
+            dev=pairs,
+            shortlist=pairs,
+        )
+    assert given[0] is not None
+
+
 def test_an_export_is_of_the_search_that_was_opened(toy, tmp_path, monkeypatch):
     folder, _ = toy
     given = []
@@ -247,6 +295,28 @@ def test_an_export_is_of_the_search_that_was_opened(toy, tmp_path, monkeypatch):
     assert common["lexicon"] is not None
     with pytest.raises(InputError, match="shortlist goes with format"):
         export(run, tmp_path / "model", format="keras")
+
+
+def test_the_fingerprint_is_of_what_an_address_holds(toy):
+    pytest.importorskip("pyarrow")  # of the extra [spark]
+    folder, _ = toy
+    decoding = DecodingConfig()
+    path = folder / "train.tsv"
+    found = {
+        RunTranslatorFactory(
+            str(folder / "run"), "best", decoding, shortlist=spec
+        ).fingerprint()
+        for spec in (str(path), path.as_uri())
+    }
+    assert len(found) == 1
+
+
+def test_an_ensemble_has_none(toy, capsys):
+    folder, _ = toy
+    run = str(folder / "run")
+    words = ["translate", "--run", run, "--ensemble", run, "--workers=1", "one"]
+    assert main([*words, "--shortlist", str(folder / "train.tsv")]) == 2
+    assert "a shortlist is for one run" in capsys.readouterr().err
 
 
 def test_pairs_without_end_are_refused(monkeypatch, tmp_path):
