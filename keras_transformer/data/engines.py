@@ -4,15 +4,14 @@ What is done is the same: the tasks of `data.corpus_tasks`, the queries of
 `data.selection`.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
-import itertools
 import pathlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
-
-import numpy as np
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import corpus_bytes, read_blocks
@@ -24,44 +23,23 @@ from keras_transformer.data.corpus_tasks import (
 )
 from keras_transformer.data.database import Database, plain_path
 from keras_transformer.data.mixing import WeightedCorpus
-from keras_transformer.data.selection import PAIRS, TRAIN, Step
+from keras_transformer.data.selection import PAIRS, TRAIN
 from keras_transformer.errors import InputError
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.system.workers import Workers
+
+if TYPE_CHECKING:
+    from keras_transformer.data.spark.tables import SparkTables
 
 ENGINES = ("local", "spark")
 # Bytes of text; below, the start of workers takes longer than they save.
 _WORTH_WORKERS = 16 << 20
 
 
-class Tables(Protocol):
-    """Tables of pairs: a `Database` or `SparkTables`."""
-
-    def fill(
-        self,
-        table: str,
-        types: Mapping[str, str],
-        chunks: Iterable[Mapping[str, Any]],
-    ) -> None:
-        """Makes a table of rows, in chunks of columns."""
-
-    def make(self, step: Step) -> int:
-        """Makes a table by a query; the number of its rows."""
-
-    def drop(self, table: str) -> None:
-        """Removes a table."""
-
-    def number(self, query: str) -> int:
-        """The one number that a query gives."""
-
-    def arrays(self, query: str) -> list[np.ndarray]:
-        """The columns that a query gives, each `(N,)`."""
-
-
 class Engine(Protocol):
     """What `Pipeline` asks of an engine, in this order."""
 
-    tables: Tables
+    tables: Database | SparkTables
 
     def clean(self, corpora: list[WeightedCorpus]) -> Iterator[CleanedBlock]:
         """Cleans the corpora, part by part, and makes the table `pairs`."""
@@ -111,13 +89,9 @@ class LocalEngine:
         pairs.mkdir()
         files = [corpus.file for corpus in corpora]
         blocks = read_blocks(files, line_bytes=self._config.max_line_bytes)
+        tags = [corpus.tag for corpus in corpora]
         yield from self._do(
-            (
-                CorpusTasks.write_cleaned,
-                number,
-                block,
-                corpora[block.corpus].tag,
-            )
+            (CorpusTasks.write_cleaned, number, block, tags[block.corpus])
             for number, block in enumerate(blocks)
         )
         if any(pairs.iterdir()):
@@ -145,12 +119,10 @@ class LocalEngine:
 
     def training_text(self, side: str) -> Iterator[str]:
         """See `Engine.training_text`."""
-        parts = CorpusTasks(self._work.parent, self._config).texts(
-            TRAIN, 0, 1, side
-        )
-        return itertools.chain.from_iterable(
-            itertools.chain.from_iterable(parts)
-        )
+        tasks = CorpusTasks(self._work.parent, self._config)
+        for rows in tasks.texts(TRAIN, 0, 1, side):
+            for (text,) in rows:
+                yield text
 
     def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
         """See `Engine.encode`."""

@@ -156,21 +156,16 @@ def pair_keys(pairs: Sequence[Pair], seed: int = 0) -> PairKeys:
     )
 
 
-def shard_of(shuffle_keys: np.ndarray, shards: int) -> np.ndarray:
-    """The shard that each pair goes to, if the keys' range is cut evenly.
+def key_range(shard: int, shards: int) -> tuple[int, int]:
+    """The first and the last shuffle key of a shard.
+
+    The keys' range is cut evenly: key k belongs to shard
+    `((k >> 31) * shards) >> 32`.
 
     Args:
-        shuffle_keys: int64 `(N,)`.
+        shard: its number.
         shards: how many, below 2^31.
-
-    Returns:
-        int64 `(N,)`, ascending with the keys.
     """
-    return ((shuffle_keys >> 31) * shards) >> (KEY_BITS - 31)
-
-
-def key_range(shard: int, shards: int) -> tuple[int, int]:
-    """The first and the last shuffle key of a shard, by `shard_of`."""
     first, end = (
         -(-(n << (KEY_BITS - 31)) // shards) << 31 for n in (shard, shard + 1)
     )

@@ -162,7 +162,7 @@ class SparkEngine:
             str(self._out or self._folder),
             self._set_up,
         )
-        # As in `keys.shard_of`.
+        # See `keys.key_range`.
         shard = (
             f"shiftright(shiftright(place, 31) * {shards}L, {KEY_BITS - 31}) "
             "AS shard"

@@ -19,7 +19,7 @@ from keras_transformer.system.interpreters import safe_path
 _INSTALL = "pip install 'keras-transformer[spark]'"
 _OLDEST_JAVA = 17
 # Pairs that go to Python together, and their bytes (Spark 4.1 and later).
-BATCH_ROWS, BATCH_BYTES = 4096, 64 << 20
+_BATCH_ROWS, _BATCH_BYTES = 4096, 64 << 20
 
 
 @contextlib.contextmanager
@@ -83,8 +83,8 @@ def _settings(master):
     """What is set unless the user's configuration says otherwise."""
     settings = {
         "spark.app.name": "keras-transformer",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(BATCH_BYTES),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH_ROWS),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(_BATCH_BYTES),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.executorEnv.PYTHONSAFEPATH": "1",
