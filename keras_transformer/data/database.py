@@ -109,21 +109,25 @@ class Database:
 
     def number(self, query: str) -> int:
         """The one number that a query gives."""
-        return self._execute(query).fetchall()[0][0]
+        with _system_errors():
+            return self._connection.execute(query).fetchall()[0][0]
 
     def arrays(self, query: str) -> list[np.ndarray]:
         """The columns that a query gives, each `(N,)`."""
-        return list(self._execute(query).fetchnumpy().values())
+        with _system_errors():
+            result = self._connection.execute(query)
+            return list(result.fetchnumpy().values())
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
         """Yields the rows that a query gives, some at a time."""
-        result = self._execute(query)
-        while rows := result.fetchmany(CHUNK):
-            yield rows
+        with _system_errors():
+            result = self._connection.execute(query)
+            while rows := result.fetchmany(CHUNK):
+                yield rows
 
     def _execute(self, query):
         with _system_errors():
-            return self._connection.execute(query)
+            self._connection.execute(query)
 
     @contextlib.contextmanager
     def _registered(self, rows):
