@@ -13,7 +13,10 @@ from keras_transformer.text.space import SpaceTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.word import WordTokenizer
 
-_LOOKUPS = ("word", "character", "space")
+_LOOKUPS = {
+    tokenizer.kind: tokenizer
+    for tokenizer in (WordTokenizer, CharacterTokenizer, SpaceTokenizer)
+}
 # Chinese has some thousand characters, each of them a piece.
 _MIXED_SIZE = 16_000
 
@@ -83,8 +86,6 @@ def lookup_class(
         tags: tokens that may stand before a text.
     """
     options: dict = {"simplify": simplify, "tags": tags}
-    if kind == "word":
-        return WordTokenizer, {"lowercase": config.lowercase, **options}
-    if kind == "space":
-        return SpaceTokenizer, options
-    return CharacterTokenizer, options
+    if kind == WordTokenizer.kind:
+        options["lowercase"] = config.lowercase
+    return _LOOKUPS[kind], options
