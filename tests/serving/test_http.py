@@ -136,6 +136,17 @@ def test_what_is_no_http_is_refused_told_and_logged(
     assert entry.peer == "127.0.0.1"
 
 
+def test_many_lines_of_many_requests_are_few_in_each(server):
+    with connect(server) as connection:
+        more = "a: b\r\n" * 90
+        connection.sendall(request("GET", STATUS, more=more) * 20 + ALIVE)
+        answer = b""
+        while answer.count(b"HTTP/1.1 200 ") < 21:
+            part = connection.recv(65536)
+            assert part, answer
+            answer += part
+
+
 @pytest.mark.parametrize("method", ["HEAD", "POST"])
 @pytest.mark.parametrize("target", [STATUS, PREDICT])
 @pytest.mark.parametrize("pause", [None, 0.0, 0.05])

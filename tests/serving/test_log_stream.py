@@ -75,6 +75,16 @@ def test_what_does_not_fit_is_dropped_and_told_at_its_place(pipe):
     assert os.read(reader, 2**16) == b"later\n"
 
 
+def test_a_reader_that_has_gone_costs_lines_only(pipe):
+    reader, writer = pipe
+    stream = LogStream(writer)
+    os.close(reader)
+    for number in range(3):
+        print(number, file=stream)
+        assert stream.wait(SECONDS)
+    assert stream.dropped() == 3
+
+
 def test_a_full_disk_is_told_once_it_is_not_full(tmp_path):
     full, disk = os.open("/dev/full", os.O_WRONLY), tmp_path / "log"
     disk.touch()

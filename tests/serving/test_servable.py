@@ -105,3 +105,9 @@ def test_what_must_be_compiled_is_refused(tmp_path):
         answer = ask(server.host, PREDICT, b'{"instances": [1.0]}')
     assert answer.status == 500  # as TensorFlow says, INTERNAL
     assert "XLA compilation disabled" in json.loads(answer.body)["error"]
+
+
+def test_the_initializer_is_no_signature(servable):
+    with pytest.raises(ServingError, match="no signature") as raised:
+        servable.run("__saved_model_init_op", {})
+    assert raised.value.http_status == 400

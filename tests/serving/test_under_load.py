@@ -112,6 +112,20 @@ def test_a_grpc_client_that_goes_away_is_counted_as_cancelled(
     assert statuses(server) == {"OK": 1, "CANCELLED": 1}
 
 
+def test_metrics_tell_how_long_requests_were_queued(serve, toy_configs, pool):
+    server = serve(models=toy_configs, **ONE_WORKER)
+    busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
+    wait_for_requests(server, 1)
+    ask(host(server), PREDICT, ONE)
+    assert busy.result().status == 200
+    name = r":tensorflow:serving:batching_session:queuing_latency"
+    found = dict(
+        re.findall(rf"{name}_(sum|count)\S+ (\S+)", server.core.metrics.page())
+    )
+    assert found["count"] == "2"
+    assert float(found["sum"]) > 10_000  # microseconds
+
+
 def test_a_large_answer_is_written_beside_the_event_loop(
     serve, toy_configs, monkeypatch
 ):
