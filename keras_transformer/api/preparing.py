@@ -14,8 +14,8 @@ from keras_transformer.errors import InputError
 if TYPE_CHECKING:
     from keras_transformer.data.corpus import CorpusSpec
     from keras_transformer.data.mixing import WeightedCorpus
+    from keras_transformer.data.pipeline import Progress
     from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.data.sorted_text import Progress
 
 # Who sets one of these has chosen the vocabularies.
 _OF_VOCABULARIES = (

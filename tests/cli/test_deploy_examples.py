@@ -1,5 +1,6 @@
 """The example files of docs/deploy: Kubernetes takes them, Slurm's run."""
 
+import dataclasses
 import os
 import pathlib
 import re
@@ -8,10 +9,13 @@ import sys
 
 import pytest
 import yaml
-from tests.exporting.serving_messages import parse
 
 from keras_transformer.cli.main import build_parser, main
 from keras_transformer.exporting.server_files import FLAGS, batching_config
+from keras_transformer.serving.server.config_files import (
+    read_batching_parameters,
+    read_model_configs,
+)
 from tests.cli.conftest import ROOT
 
 FOLDER = ROOT / "docs" / "deploy"
@@ -162,18 +166,20 @@ def test_commands_have_options_that_exist(path):
         build_parser().parse_args(words)
 
 
-def test_the_server_has_the_configuration_that_an_export_has():
+def test_the_server_has_the_configuration_that_an_export_has(tmp_path):
     documents = load(FOLDER / "serving.yaml")
     files = one(documents, "ConfigMap")["data"]
+    files["written.config"] = batching_config()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
     found, written = (
-        parse("BatchingParameters", text)
-        for text in (files["batching.config"], batching_config())
+        read_batching_parameters(tmp_path / name)
+        for name in ("batching.config", "written.config")
     )
-    assert found.num_batch_threads.value == 2
-    written.num_batch_threads.value = 2
-    assert found == written
-    parse("ModelServerConfig", files["models.config"])
-    parse("MonitoringConfig", files["monitoring.config"])
+    assert found.num_batch_threads == 2
+    assert found == dataclasses.replace(written, num_batch_threads=2)
+    assert read_model_configs(tmp_path / "models.config")
+    assert "prometheus_config" in files["monitoring.config"]
     deployment = one(documents, "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     flags = {flag.replace("=/models/", "=/config/") for flag in FLAGS}
