@@ -48,9 +48,6 @@ class DataConfig(Section):
     target_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     # unigram or bpe: how SentencePiece finds its pieces
     sentencepiece_model: Literal["unigram", "bpe"] = "unigram"
-    # sentencepiece and mixed: characters without a piece become bytes, not
-    # unknown; takes 256 pieces, and a vocabulary below 2,048 has none
-    byte_fallback: bool = True
     shared_vocabulary: bool = False  # one SentencePiece model for both sides
     # Tokens that may stand before a source, such as <BT>; those of `FILE#TAG`
     # are added

@@ -49,7 +49,6 @@ _FIXED = (
     "source_vocabulary_size",
     "target_vocabulary_size",
     "sentencepiece_model",
-    "byte_fallback",
     "shared_vocabulary",
     "source_tags",
     "lowercase",

@@ -65,7 +65,6 @@ def build_tokenizer(
             model_type=config.sentencepiece_model,
             seed=config.seed,
             characters=kind == "mixed",
-            byte_fallback=config.byte_fallback,
             tags=tags,
             simplify=simplify,
         )
