@@ -18,7 +18,7 @@ import tensorflow as tf
 from keras_transformer import compat
 
 # Of named tuples and of `os`, where they are public.
-PUBLIC = {"_asdict", "_exit", "_replace"}
+PUBLIC = {"_asdict", "_exit", "_fields", "_replace"}
 
 
 def test_what_is_private_is_read_here_alone():

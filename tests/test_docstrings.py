@@ -17,6 +17,7 @@ NEED_A_RUN = {
     "prepare",
     "load",
     "train",
+    "translate_file",
 }
 FINDER = doctest.DocTestFinder(recurse=False)
 

@@ -124,7 +124,8 @@ def _source_and_target(path, field, kind, names):
     if not field:
         raise InputError(
             f"{path}: no {kind} is named. Accepted: --field NAME of "
-            f"{', '.join(names) or 'none, the file is empty'}"
+            f"{', '.join(names) or 'none, the file is empty'}; --format lines "
+            "takes each line as a text"
         )
     source, _, target = field.partition(":")
     return (field, field) if field in names else (source, target or source)

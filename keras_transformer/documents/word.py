@@ -66,7 +66,7 @@ def _paragraphs(document) -> Iterator:
     for section in document.sections:
         for part in (section.header, section.footer):
             if not part.is_linked_to_previous:
-                roots.append(part._element)
+                roots.append(part.part.element)
     for root in roots:
         yield from root.iter(f"{_W}p")
 

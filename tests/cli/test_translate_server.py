@@ -83,8 +83,9 @@ def test_run_export_and_server_translate_by_one_contract(run, export, url):
 
 def test_every_way_warns_once_of_truncated_texts(run, export, url):
     texts = ["one two", "", "three " * 200, "four " * 300]
+    keep = kt.DecodingConfig(sentences="keep")
     for translator in (
-        kt.load(run),
+        kt.load(run, decoding=keep),
         kt.load(export),
         kt.load(url, model="toy"),
     ):

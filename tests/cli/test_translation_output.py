@@ -140,7 +140,7 @@ def test_another_number_of_prefixes(
 def test_a_line_that_is_too_long_is_reported(translate, tmp_path, option):
     path = tmp_path / "long.txt"
     path.write_text("one\n" + "two " * 30 + "\nthree\n")
-    lines, said = translate(option, input=path)
+    lines, said = translate(option, "--sentences=keep", input=path)
     warnings = [line for line in said.splitlines() if "warning" in line]
     assert len(lines) == 3
     assert len(warnings) == 1

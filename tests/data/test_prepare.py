@@ -578,7 +578,10 @@ def test_no_shard_is_full_of_copies(write, tmp_path):
 def test_a_larger_weight_keeps_the_sample_and_adds_to_it(write, tmp_path):
     path = write("a.tsv", "".join(f"a {n}\t字{n}\n" for n in range(700)))
     samples = [
-        texts(prepare([f"{path}*{weight}"], tmp_path / weight), "train")
+        texts(
+            prepare([f"{path}*{weight}"], tmp_path / weight, word_data()),
+            "train",
+        )
         for weight in ("0.3", "0.5", "1.3")
     ]
     small, large, more = map(collections.Counter, samples)

@@ -88,14 +88,15 @@ def test_one_command_publishes_int8_and_a_fallback(
     assert main(["info", str(tmp_path / "m/2")]) == 0
     assert "AVX512_VNNI" in capsys.readouterr().out
     words = ["--saved-model", str(tmp_path / "m"), "--input", str(dev)]
-    assert main(["translate", *words]) == 0
+    assert main(["translate", *words, "--format=lines"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(SENTENCES)
 
 
 @needs_vnni
 def test_a_run_is_translated_in_int8(run, dev, capsys):
     words = ["translate", "--run", str(run.folder), "--input", str(dev)]
-    assert main([*words, "--set", "decoding.precision=int8"]) == 0
+    words += ["--format=lines", "--set", "decoding.precision=int8"]
+    assert main(words) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(SENTENCES)
 
 

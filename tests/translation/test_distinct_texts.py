@@ -146,6 +146,7 @@ def test_rows_are_distinct_in_their_order():
 def test_ctranslate2_gives_different_texts_of_all_of_its_beam():
     class Scripted(CTranslate2Translator):
         decoding = DecodingConfig(beam_size=4)
+        _paragraphs = None
 
         def __init__(self):
             self.asked = []
