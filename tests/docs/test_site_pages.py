@@ -12,7 +12,7 @@ CONF = f"""
 import runpy
 
 globals().update(runpy.run_path({str(DOCS / "conf.py")!r}))
-extensions = ["myst_parser", "search_texts"]
+extensions = ["myst_parser", "mathml", "search_texts"]
 """
 INDEX = """# Home
 
