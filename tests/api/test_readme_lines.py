@@ -18,7 +18,7 @@ README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 def corpora(request):
     """The text of each file that the lines read, by its name."""
     if request.param == "built-in":
-        corpus = load_demo_corpus(train_size=3000)._asdict().items()
+        corpus = load_demo_corpus(train_size=1000)._asdict().items()
         return {
             # Words are what isn't translated there.
             name: "".join(f"{source}\tDas {source}\n" for source, _ in pairs)
@@ -32,7 +32,7 @@ def corpora(request):
         .splitlines(keepends=True)
         for name in ("dev", "train")
     )
-    parts = {"train": train[:3000], "dev": dev[:200], "test": train[-200:]}
+    parts = {"train": train[:1000], "dev": dev[:200], "test": train[-200:]}
     return {name: "".join(lines) for name, lines in parts.items()}
 
 
