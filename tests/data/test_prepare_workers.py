@@ -125,11 +125,10 @@ def preparing(corpus, tmp_path):
         text=True,
     )
     deadline = time.monotonic() + 120
-    parts = tmp_path.glob("goal/.tmp-*/work/pairs/*")
-    while process.poll() is None and not next(parts, None):
+    goal = tmp_path / "goal"
+    while process.poll() is None and not [*goal.glob("*/*/pairs/*")]:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-        parts = tmp_path.glob("goal/.tmp-*/work/pairs/*")
     yield process, children(process.pid), out.parent
     process.kill()
     process.communicate()
