@@ -90,10 +90,12 @@ class SentencePieceTokenizer(Tokenizer):
         model_type: str = "unigram",
         seed: int = 1,
         characters: bool = False,
-        byte_fallback: bool = True,
         **options: Any,
     ) -> Self:
         """A tokenizer by a model of a text.
+
+        Characters without a piece become bytes, 256 of the pieces; in a
+        vocabulary below 2,048 they are unknown.
 
         Args:
             lines: the text, streamed.
@@ -103,9 +105,6 @@ class SentencePieceTokenizer(Tokenizer):
             seed: chooses the sentences of a text of millions.
             characters: True makes each Chinese or Japanese character a piece
                 of its own.
-            byte_fallback: True turns characters without a piece into bytes,
-                256 of the pieces, instead of the unknown one; a vocabulary
-                below 2,048 has none.
             **options: `tags`, and see `Normalizer`.
 
         Raises:
@@ -118,7 +117,6 @@ class SentencePieceTokenizer(Tokenizer):
             model_type=model_type,
             seed=seed,
             characters=characters,
-            byte_fallback=byte_fallback,
             normalizer=Normalizer(**own),
             tags=options.get("tags", ()),
         )

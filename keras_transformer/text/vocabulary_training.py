@@ -147,7 +147,6 @@ def train_sentencepiece(
     model_type: str = "unigram",
     seed: int = 1,
     characters: bool = False,
-    byte_fallback: bool = True,
     normalizer: Normalizer | None = None,
     tags: Sequence[str] = (),
 ) -> bytes:
@@ -164,8 +163,6 @@ def train_sentencepiece(
             `MAX_SENTENCES`.
         characters: True makes each Chinese or Japanese character a piece of
             its own, with no space before a text.
-        byte_fallback: True adds pieces of bytes, for characters without a
-            piece, if there are 2,048 pieces or more.
         normalizer: what tokenization will do to text first.
         tags: pieces of their own after the reserved ones; not trained on.
 
@@ -183,7 +180,8 @@ def train_sentencepiece(
             "Accepted: at least one line that isn't blank"
         )
     vocabulary_size = vocabulary_size or pieces_of(lines)
-    byte_fallback = byte_fallback and vocabulary_size >= _SMALLEST_WITH_BYTES
+    # For characters without a piece.
+    byte_fallback = vocabulary_size >= _SMALLEST_WITH_BYTES
     options = {
         **_FIXED_OPTIONS,
         "model_type": model_type,
