@@ -10,19 +10,14 @@ References: GNU gettext manual, "PO Files"; XLIFF 1.2 and 2.1 (OASIS); TMX 1.4b.
 
 import collections
 import pathlib
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keras_transformer.documents.document import installed, read_text
+from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
 from keras_transformer.languages import same_language
 
-# Python's and C's formats, braces of several frameworks, tags, entities.
-_PLACEHOLDER = re.compile(
-    r"%(?:\(\w+\)|\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j)?[a-zA-Z@]"
-    r"|%\d|%%|\$?\{\{?[^{}]*\}?\}|\$\[\w+\]|</?\w[^<>]*>|&[#\w]+;"
-)
 _HAS_INLINE_MARKUP = "with inline markup"
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -30,11 +25,13 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 def keeps_placeholders(source: str, translation: str) -> bool:
     """True if a translation has the placeholders of its source, any order."""
-    found = [
-        collections.Counter(_PLACEHOLDER.findall(text))
-        for text in (source, translation)
-    ]
-    return found[0] == found[1]
+    found, kept = (
+        collections.Counter(text[mark.start : mark.end] for mark in marks)
+        for text, marks in (
+            (text, find_marks(text)) for text in (source, translation)
+        )
+    )
+    return found == kept
 
 
 class _Catalog:

@@ -56,18 +56,13 @@ class Span(NamedTuple):
     end: int
 
 
-def find_marks(text: str, patterns: Iterable[str] = ()) -> list[Mark]:
+def find_marks(text: str) -> list[Mark]:
     """The marks in a text, in order.
 
     Tags are paired by their names. One whose partner is missing, or would
     close another one first, is alone.
-
-    Args:
-        text: any.
-        patterns: regular expressions of further marks.
     """
-    pattern = "|".join([*(f"(?:{each})" for each in patterns), MARKUP])
-    found = [m for m in re.finditer(pattern, text, re.DOTALL) if m[0]]
+    found = list(re.finditer(MARKUP, text, re.DOTALL))
     partners = list(range(len(found)))
     opened: list[tuple[str, int]] = []
     for index, match in enumerate(found):

@@ -6,7 +6,7 @@ where the alignment says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from keras_transformer.blank import is_blank
@@ -53,19 +53,16 @@ def markup_translator(
     return projecting_markup(translate, align)
 
 
-def projecting_markup(
-    translate: Translate, align: Translate, patterns: Sequence[str] = ()
-) -> Translate:
+def projecting_markup(translate: Translate, align: Translate) -> Translate:
     """A function from texts with markup to translations with the same.
 
     Args:
         translate: of texts without.
         align: of others; its results have source tokens and alignments.
-        patterns: regular expressions of what is markup, too.
     """
 
     def translate_all(texts):
-        found = [strip_marks(t, find_marks(t, patterns)) for t in texts]
+        found = [strip_marks(t, find_marks(t)) for t in texts]
         plain = [s.text for s in found if not s.marks]
         marked = [s.text for s in found if s.marks and not is_blank(s.text)]
         results = iter(translate(plain) if plain else [])

@@ -55,12 +55,6 @@ def test_marks_are_found(text, marks):
     assert [text[m.start : m.end] for m in find_marks(text)] == marks
 
 
-def test_own_patterns_come_first():
-    text = "~File and [[x]]"
-    found = find_marks(text, [r"~(?=\w)", r"\[\[\w+\]\]"])
-    assert [text[m.start : m.end] for m in found] == ["~", "[[x]]"]
-
-
 @pytest.mark.parametrize(
     ("text", "partners"),
     [

@@ -50,11 +50,3 @@ def test_markup_comes_back_where_it_belongs():
     # What has no markup needs no alignment.
     assert plain == [["one two."]]
     assert marked == [["open the file now.", "files in"]]
-
-
-def test_own_patterns_are_markup():
-    translate = projecting_markup(
-        translator([]), translator([]), [r"\[\[.*?]]"]
-    )
-    (result,) = translate(["see [[a b]] now"])
-    assert "[[a b]]" in result.hypotheses[0].text
