@@ -9,6 +9,7 @@ import pytest
 from keras_transformer.cli.main import build_parser
 from keras_transformer.evaluation.significance import Resampling
 from scripts.benchmarks import steps
+from scripts.benchmarks.amounts import __main__ as amounts
 from scripts.benchmarks.back_translation import __main__ as back_translation
 from scripts.benchmarks.ctranslate2_export import __main__ as exporting
 from scripts.benchmarks.distillation import __main__ as distillation
@@ -42,6 +43,8 @@ def commands(monkeypatch):
             option(words, "--output").write_text(text, "utf-8")
         else:
             option(words, "--out").mkdir(exist_ok=True)
+        if words[0] == "train":
+            (option(words, "--out") / "history.jsonl").write_text("{}\n{}\n")
         return ""
 
     monkeypatch.setattr(steps, "run", run)
@@ -67,6 +70,23 @@ def run_twice(main, options, commands, capsys):
     assert commands == []
     assert capsys.readouterr().out == table
     return given, table.splitlines()[2:]
+
+
+def test_amounts(commands, files, tmp_path, capsys):
+    picture = tmp_path / "amounts.svg"
+    options = [*files, "--pairs", "10", "50", f"--picture={picture}"]
+    given, rows = run_twice(amounts.main, options, commands, capsys)
+    assert [words[0] for words in given] == ["prepare", "train", "evaluate"] * 2
+    less, more = (
+        set(option(words, "--train").read_text("utf-8").splitlines())
+        for words in given
+        if words[0] == "prepare"
+    )
+    assert len(less) == 10
+    assert len(more) == 50
+    assert less < more
+    assert rows[0].startswith("| 10 | 30.0 (29.0 to 31.5) |")
+    assert "<svg" in picture.read_text("utf-8")
 
 
 def test_back_translation(commands, files, tmp_path, capsys):

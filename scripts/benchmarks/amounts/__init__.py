@@ -1,0 +1,1 @@
+"""How quality grows with the number of pairs."""
