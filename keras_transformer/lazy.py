@@ -1,38 +1,52 @@
 """Lazy imports, and quicker ones."""
 
+import ast
 import contextlib
 import gc
 import importlib
 import importlib.util
 import os
+import pathlib
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
-def importer(
-    package: str, public: Mapping[str, str], packages: Collection[str] = ()
-) -> Callable:
-    """The `__getattr__` of a package (PEP 562).
+def public_names(
+    package: str, file: str
+) -> tuple[Callable, Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package that imports lazily.
+
+    Its names are those that its stub `__init__.pyi` imports, from the modules
+    that define them: checkers and editors read the same file. `__all__` is
+    without the packages among them. Sources: PEP 562; Scientific Python's
+    SPEC 1, `lazy_loader.attach_stub`.
 
     Args:
         package: its `__name__`.
-        public: for each name, the module in the package that defines it.
-        packages: names of packages in it.
+        file: its `__file__`.
     """
+    stub = pathlib.Path(file).with_suffix(".pyi").read_text("utf-8")
+    modules = {
+        alias.name: node.module
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
     def __getattr__(name):
-        if name in packages:
-            return importlib.import_module(f"{package}.{name}")
-        if name not in public:
+        if name not in modules:
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}"
             )
-        module = importlib.import_module(f"{package}.{public[name]}")
-        return getattr(module, name)
+        if modules[name] == package:
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(modules[name]), name)
 
-    return __getattr__
+    names = sorted(modules)
+    not_packages = [name for name in names if modules[name] != package]
+    return __getattr__, lambda: names, not_packages
 
 
 def register_with_keras(package: str, classes: Mapping[str, str]) -> None:

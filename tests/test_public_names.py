@@ -5,6 +5,7 @@ import pathlib
 import pytest
 
 import keras_transformer
+from keras_transformer import plots, serving
 
 SOURCES = pathlib.Path(keras_transformer.__file__).parent
 # Folders whose modules need an optional package.
@@ -14,10 +15,16 @@ NEEDING = {
 }
 
 
-@pytest.mark.parametrize("name", keras_transformer.__all__)
-def test_every_public_name_is_there(name):
-    assert getattr(keras_transformer, name) is not None
-    assert name in dir(keras_transformer)
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        (package, name)
+        for package in (keras_transformer, plots, serving)
+        for name in dir(package)
+    ],
+)
+def test_every_public_name_is_there(package, name):
+    assert getattr(package, name) is not None
 
 
 def test_an_unknown_name_is_an_attribute_error():
