@@ -9,16 +9,12 @@ import pathlib
 import re
 import warnings
 
-import yaml
-
 from keras_transformer.errors import InputError, shown
 from keras_transformer.system.files import read_bytes, write_bytes
 from keras_transformer.system.pipes import open_file
-from keras_transformer.system.yaml_text import YAML_ERRORS
+from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
-# Of settings that a program writes: bytes, and lists within one another.
-LARGEST_YAML = 1 << 16
-_DEEPEST_YAML = 20
+LARGEST_YAML = 1 << 16  # bytes of settings that a program writes
 # How a file of Hugging Face's cache is called: SHA-1 or SHA-256.
 _BLOB = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST_NOTICE = 1 << 22  # bytes of a file that is copied
@@ -40,24 +36,6 @@ def check_files(folder: pathlib.Path) -> None:
             )
 
 
-def check_name(name: str, said: str) -> None:
-    """Refuses what no file is called.
-
-    Args:
-        name: that settings give.
-        said: of its place, for the error.
-
-    Raises:
-        InputError: it isn't text, or has a zero byte in it.
-    """
-    try:
-        is_text = b"\0" not in name.encode()
-    except UnicodeEncodeError:
-        is_text = False
-    if not is_text:
-        raise InputError(f"{said}, which isn't text. Accepted: a file name")
-
-
 def inside(
     folder: pathlib.Path, path: pathlib.Path, key: str, section: dict
 ) -> pathlib.Path:
@@ -76,11 +54,11 @@ def inside(
     said = f"{path}: {key} is {shown(name, 60)}"
     if not isinstance(name, str) or not name:
         raise InputError(f"{said}. Accepted: a file name")
-    check_name(name, said)
     try:
         target = (folder / name).resolve()
-    except (OSError, RuntimeError):
-        raise InputError(f"{said}: links in a circle") from None
+    # Of links in a circle, and of a zero byte or half a surrogate pair.
+    except (OSError, RuntimeError, ValueError):
+        raise InputError(f"{said}, no path. Accepted: a file name") from None
     if not target.is_relative_to(folder.resolve()):
         raise InputError(
             f"{said}, outside the folder. Accepted: a path within it, relative "
@@ -175,14 +153,11 @@ def read_yaml(path: pathlib.Path, writer: str) -> dict:
 
 
 def yaml_mapping(content: bytes, where: object, writer: str = "Marian") -> dict:
-    """YAML as a program writes it, without aliases and hardly nested.
-
-    Aliases could make a few lines of text a value without end, and PyYAML
-    crashes where lists are nested without end.
+    """The mapping that a program wrote as YAML.
 
     Args:
         content: bytes, at most `LARGEST_YAML`.
-        where: what is said of its place in an error.
+        where: its place, for errors.
         writer: the program.
 
     Raises:
@@ -194,19 +169,11 @@ def yaml_mapping(content: bytes, where: object, writer: str = "Marian") -> dict:
             f"{LARGEST_YAML:,}, the YAML of {writer}"
         )
     try:
-        text = content.decode()
-        depth = 0
-        for event in yaml.parse(text, yaml.CSafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > _DEEPEST_YAML:
-                raise ValueError
-        value = yaml.load(text, yaml.CSafeLoader)
-    except YAML_ERRORS:
+        value = load_yaml(content)
+    except NotYaml:
         value = None
     if not isinstance(value, dict):
         raise InputError(
-            f"{where}: damaged, not the YAML of {writer}. Accepted: a mapping, "
-            "without aliases and hardly nested"
+            f"{where}: damaged, not the YAML of {writer}. Accepted: a mapping"
         )
     return value

@@ -9,7 +9,6 @@ import re
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError, shown
 from keras_transformer.importing.folders import (
-    check_name,
     read_head,
     read_yaml,
     yaml_mapping,
@@ -110,11 +109,10 @@ def _named_files(folder, decoder):
                 f"name{'s' * (count > 1)}"
             )
     for name in (*models, *names):
-        said = f"{path}: {shown(name, 60)}"
-        check_name(name, said)
         if pathlib.PurePath(name).name != name:
             raise InputError(
-                f"{said} is outside the folder. Accepted: a file name"
+                f"{path}: {shown(name, 60)} is outside the folder. Accepted: "
+                "a file name"
             )
     if not models[0].endswith(".npz"):
         raise InputError(

@@ -11,7 +11,7 @@ import yaml
 
 _MOST_NODES = 100_000  # of a value, its aliases replaced by what they name
 # What PyYAML's constructors raise beside its own errors.
-YAML_ERRORS = (
+_ERRORS = (
     yaml.YAMLError,
     ValueError,
     ArithmeticError,
@@ -52,7 +52,7 @@ def load_yaml(text: str | bytes) -> Any:
         return loader.construct_document(node)
     except NotYaml:
         raise
-    except YAML_ERRORS as error:
+    except _ERRORS as error:
         mark = getattr(error, "problem_mark", None)
         problem = "not a YAML file"
         if isinstance(error, _RepeatedKey):

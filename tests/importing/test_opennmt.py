@@ -181,7 +181,7 @@ def add(name, text):
         (cut("*.vocab", 10), "begins with"),
         (data(target_vocabulary=None), "target_vocabulary is None"),
         (data(source_vocabulary="../x"), "outside the folder"),
-        (data(source_vocabulary="a\0b"), "is 'a.x00b', which isn't text"),
+        (data(source_vocabulary="a\0b"), "is .a.x00b., no path"),
         (data(target_vocabulary="no.vocab"), "no.vocab"),
         (settings(model_dir="nowhere"), "no ckpt-N.index"),
         (
