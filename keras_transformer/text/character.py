@@ -21,8 +21,7 @@ class CharacterTokenizer(LookupTokenizer):
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.
-        **normalization: `nfc`, `remove_control`, `simplify`; see
-            `Normalizer`.
+        **normalization: `nfc`, `simplify`; see `Normalizer`.
 
     Example:
 

@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import MARK
-from keras_transformer.text.options import OptionError
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import (
@@ -135,19 +134,14 @@ class LookupTokenizer(Tokenizer):
         return "".join(f"{token}\n" for token in self._tokens).encode()
 
     @classmethod
-    def _from_content(cls, content: bytes, path: str, options: dict) -> Self:
+    def _from_content(cls, content: bytes, options: dict) -> Self:
         try:
             lines = content.decode().split("\n")
         except UnicodeDecodeError:
-            raise InputError(f"{path}: not UTF-8") from None
+            raise InputError("not UTF-8") from None
         if lines.pop() != "":
-            raise InputError(f"{path}: cut off in line {len(lines) + 1}")
-        try:
-            return cls(lines, **options)
-        except OptionError:
-            raise
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+            raise InputError(f"cut off in line {len(lines) + 1}")
+        return cls(lines, **options)
 
 
 def _require_distinct(tokens):

@@ -99,16 +99,14 @@ _QUOTES_LEFT = ("cz", "cs")
 class Normalizer(tf.Module):
     """Repairs and unifies strings of any shape.
 
-    Broken UTF-8 becomes U+FFFD, whatever the options; so do line ends and
-    NUL become spaces, which a vocabulary of one token a line and ICU's C
-    strings can't hold. Words of invisible characters alone are spaces too
-    (see `blank`), while joiners and the like within words stay.
+    Broken UTF-8 becomes U+FFFD; control characters, line ends and line
+    separators become spaces; byte order and direction marks disappear. Words
+    of invisible characters alone are spaces too (see `blank`), while joiners
+    and the like within words stay.
 
     Args:
         nfc: bring text to Unicode normalization form C; of more than 30
             marks in a row the first 30 stay.
-        remove_control: control characters and line separators become
-            spaces; byte order and direction marks disappear.
         simplify: traditional Chinese characters become simplified ones
             (see `Simplifier`).
         moses_language: tag of the text's language, by whose rules
@@ -123,13 +121,11 @@ class Normalizer(tf.Module):
         self,
         *,
         nfc: bool = True,
-        remove_control: bool = True,
         simplify: bool = False,
         moses_language: str | None = None,
     ) -> None:
         super().__init__()
         require_boolean("nfc", nfc)
-        require_boolean("remove_control", remove_control)
         require_boolean("simplify", simplify)
         require_option(
             moses_language is None or isinstance(moses_language, str),
@@ -139,7 +135,6 @@ class Normalizer(tf.Module):
         )
         self.moses_language = moses_language
         self.nfc = nfc
-        self.remove_control = remove_control
         self.simplify = simplify
         self._simplifier = Simplifier() if simplify else None
 
@@ -149,13 +144,10 @@ class Normalizer(tf.Module):
             strings, "UTF-8", "UTF-8", errors="replace"
         )
         strings = tf.strings.regex_replace(strings, _MARKS, "\ufffd")
-        if self.remove_control:
-            strings = tf.strings.regex_replace(
-                strings, r"[\p{Cc}\x{2028}\x{2029}]", " "
-            )
-            strings = tf.strings.regex_replace(strings, _INVISIBLE, "")
-        else:
-            strings = tf.strings.regex_replace(strings, r"[\x00\n\r]", " ")
+        strings = tf.strings.regex_replace(
+            strings, r"[\p{Cc}\x{2028}\x{2029}]", " "
+        )
+        strings = tf.strings.regex_replace(strings, _INVISIBLE, "")
         strings = tf.strings.regex_replace(
             strings, f"{_BLANK_TEXT}|{_BLANK_WORD}", " "
         )

@@ -18,7 +18,7 @@ from keras_transformer.text.normalization import (
     squeeze,
     unescape,
 )
-from keras_transformer.text.options import OptionError, require_option
+from keras_transformer.text.options import require_option
 from keras_transformer.text.subword_sampler import SubwordSampler
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import LARGEST_CONTENT, UNKNOWN, Tokenizer
@@ -41,8 +41,7 @@ class SentencePieceTokenizer(Tokenizer):
             included; those after them make the unknown one. None: all.
         prefix: string, such as the language code `>>cmn_Hans<<`, that goes
             before each text that has no language code of its own.
-        **normalization: `nfc`, `remove_control`, `simplify`; see
-            `Normalizer`.
+        **normalization: `nfc`, `simplify`; see `Normalizer`.
 
     Raises:
         InputError: `model` isn't such a model, or an option isn't as accepted
@@ -269,13 +268,8 @@ class SentencePieceTokenizer(Tokenizer):
         return self._model
 
     @classmethod
-    def _from_content(cls, content: bytes, path: str, options: dict) -> Self:
-        try:
-            return cls(content, **options)
-        except OptionError:
-            raise
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+    def _from_content(cls, content: bytes, options: dict) -> Self:
+        return cls(content, **options)
 
 
 def _unspaced(text):

@@ -83,7 +83,7 @@ class Tokenizer(tf.Module):
 
     Args:
         tags: tokens that may stand before a text, see `tags`.
-        nfc, remove_control, simplify, moses_language: see `Normalizer`.
+        nfc, simplify, moses_language: see `Normalizer`.
 
     Raises:
         OptionError: an `InputError`: one of them isn't as accepted.
@@ -104,7 +104,6 @@ class Tokenizer(tf.Module):
         *,
         tags: Sequence[str] = (),
         nfc: bool = True,
-        remove_control: bool = True,
         simplify: bool = False,
         moses_language: str | None = None,
     ) -> None:
@@ -113,10 +112,7 @@ class Tokenizer(tf.Module):
         # An array, as tf.Module would wrap a list.
         self._tags = np.array(tags, dtype=object)
         self.normalizer = Normalizer(
-            nfc=nfc,
-            remove_control=remove_control,
-            simplify=simplify,
-            moses_language=moses_language,
+            nfc=nfc, simplify=simplify, moses_language=moses_language
         )
 
     def __repr__(self) -> str:
@@ -228,7 +224,6 @@ class Tokenizer(tf.Module):
         """The constructor's arguments, apart from the vocabulary."""
         options: dict = {
             "nfc": self.normalizer.nfc,
-            "remove_control": self.normalizer.remove_control,
             "simplify": self.normalizer.simplify,
         }
         if self.tags:
@@ -315,12 +310,12 @@ class Tokenizer(tf.Module):
         raise NotImplementedError
 
     @classmethod
-    def _from_content(cls, content: bytes, path: str, options: dict) -> Self:
+    def _from_content(cls, content: bytes, options: dict) -> Self:
         """The tokenizer that `_content` and `options` describe.
 
         Raises:
             OptionError: of `options`.
-            InputError: naming `path`, where the content is damaged.
+            InputError: the content is damaged.
         """
         raise NotImplementedError
 
@@ -343,13 +338,11 @@ def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
             "differs). Accepted: a tokenizer folder as it was saved"
         )
     try:
-        tokenizer = kind._from_content(
-            content, str(content_path), description["options"]
-        )
+        tokenizer = kind._from_content(content, description["options"])
     except OptionError as error:
         raise InputError(f"{path}: {error}") from None
-    except InputError:
-        raise
+    except InputError as error:
+        raise InputError(f"{content_path}: {error}") from None
     except (TypeError, ValueError, AttributeError):
         raise InputError(
             f"{path}: options that a {kind.kind} tokenizer doesn't have. "

@@ -148,8 +148,7 @@ class WordTokenizer(LookupTokenizer):
     Args:
         tokens: every token in the order of its id, the reserved ones first.
         lowercase: True lowers text first.
-        **normalization: `nfc`, `remove_control`, `simplify`; see
-            `Normalizer`.
+        **normalization: `nfc`, `simplify`; see `Normalizer`.
 
     Example:
 

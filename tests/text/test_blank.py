@@ -25,9 +25,7 @@ INVISIBLE = [
 ]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"nfc": False, "remove_control": False}]
-)
+@pytest.mark.parametrize("options", [{}, {"nfc": False}])
 def test_graph_and_python_agree_on_all_of_unicode(options):
     texts = squeeze(Normalizer(**options)(tf.constant(CHARACTERS))).numpy()
     blank = [c for c, text in zip(CHARACTERS, texts, strict=True) if not text]

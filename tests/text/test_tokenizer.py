@@ -115,7 +115,6 @@ def test_loading_without_its_files_is_refused(tokenizer, tmp_path):
         ({"vocabulary_size": 3}, "vocabulary_size is 3, but"),
         ({"colour": 1}, "options that a"),
         ({"nfc": 1}, "option nfc is 1. Accepted: true or false"),
-        ({"remove_control": "no"}, "option remove_control is 'no'"),
         ({"simplify": None}, "option simplify is None"),
         ({"moses_language": 5}, "option moses_language is 5. Accepted: the"),
         ({"tags": {"a": 1}}, "option tags is {'a': 1}. Accepted: different"),

@@ -68,12 +68,6 @@ def test_splits_beside_any_assigned_character_as_nltk():
     assert _differences(lines, lowercase=True) == []
 
 
-def test_without_removal_of_control_characters_white_space_still_separates():
-    tokenizer = WordTokenizer(SPECIAL_TOKENS, remove_control=False)
-    tokens = tokenizer.split(["a\tb\x0bc\nd\re\x00f\x85g\u2028h"]).to_list()
-    assert tokens == [[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"]]
-
-
 def _restored(lines):
     tokenizer = WordTokenizer(SPECIAL_TOKENS)
     pieces = tokenizer.split(lines)
