@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
     say(f"prepared {prepared.counts['train']:,} pairs")
     run = _train(work, prepared, request)
     evaluation = _evaluate(run, corpus.test)
-    page = _write_report(work, run, evaluation, prepared)
+    page = _write_report(work, run, evaluation)
     report = _export(run, arguments.out, corpus.dev)
     seconds = time.monotonic() - started
     _print_translations(report.path, _spread(corpus.test, SHOWN))
@@ -200,12 +200,12 @@ def _evaluate(run, pairs):
     return evaluation
 
 
-def _write_report(work, run, evaluation, prepared):
+def _write_report(work, run, evaluation):
     from keras_transformer.evaluation.analysis import report_of
     from keras_transformer.evaluation.report import report_page
 
     systems = {str(run.folder): evaluation.texts.translations}
-    report = report_of(evaluation, run.config, systems, data=prepared)
+    report = report_of(evaluation, run.config, systems)
     path = work / "report.html"
     write_text(path, report_page(report))
     return path

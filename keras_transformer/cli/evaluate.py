@@ -10,7 +10,7 @@ example:
   keras-transformer evaluate --run runs/en-zh --input test.tsv --json
   keras-transformer evaluate --run runs/b --against runs/a --input test.tsv
   keras-transformer evaluate --run runs/b --against runs/a --input test.tsv \\
-      --data data/en-zh --report report.html
+      --report report.html
   keras-transformer evaluate --ctranslate2 ctranslate2/en-zh --input test.tsv
 """
 
@@ -71,14 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report",
         metavar="FILE",
-        help="gets an HTML page: scores by length and by rarest word, best "
-        "and worst sentences, repetition",
-    )
-    parser.add_argument(
-        "--data",
-        metavar="FOLDER",
-        help="the run's prepared data, in which --report counts words "
-        "(default: in the sources of --input)",
+        help="gets an HTML page: scores by length, best and worst sentences, "
+        "repetition",
     )
     add_json_option(parser)
 
@@ -149,7 +143,6 @@ def run(arguments: argparse.Namespace) -> None:
     if not sentences:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: blank, no sentence pair to evaluate on")
-    data = _training_data(arguments, model)
     tests, scoring = _tests(arguments), _scoring(arguments, sentences)
     others = [
         _other(name, model, measured, options.get("weights"))
@@ -179,9 +172,7 @@ def run(arguments: argparse.Namespace) -> None:
                 file.write(" ".join(text.splitlines()) + "\n")
     compared = None
     if arguments.report:
-        report = report_of(
-            evaluation, model.config, systems, tests, scoring, data
-        )
+        report = report_of(evaluation, model.config, systems, tests, scoring)
         compared = report.compared
         with output_file(arguments.report) as file:
             file.write(report_page(report))
@@ -197,6 +188,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _check_options(arguments):
     """Refuses options that don't go together, and files to be lost."""
+    if arguments.weights and not arguments.run:
+        raise InputError(
+            "--weights goes with --run: an export has one set of weights"
+        )
     names = ("paired_bs", "paired_ar", "paired_ar_n")
     given = [name for name in names if getattr(arguments, name)]
     if given and not arguments.against:
@@ -205,8 +200,6 @@ def _check_options(arguments):
     only_bootstrap = arguments.paired_bs and not arguments.paired_ar
     if only_bootstrap and arguments.paired_ar_n is not None:
         raise InputError("--paired-ar-n goes with --paired-ar")
-    if arguments.data and not arguments.report:
-        raise InputError("--data goes with --report")
     pairs = [*arguments.input, *filter(None, [arguments.shortlist])]
     files = [path for spec in pairs for path in CorpusFile.parse(spec).paths]
     check_outputs(
@@ -293,27 +286,6 @@ def _other(name, model, measured, weights):
     return list(itertools.compress(lines, measured))
 
 
-def _training_data(arguments, model):
-    """The `PreparedData` of --data, or None.
-
-    Raises:
-        InputError: it isn't what the run was trained on.
-    """
-    if not arguments.data:
-        return None
-    from keras_transformer.data.prepared import PreparedData
-
-    data = PreparedData.load(arguments.data)
-    described = model.manifest if arguments.run else model.description
-    if data.fingerprint != described["data"].get("fingerprint"):
-        raise InputError(
-            f"{arguments.data}: not the data that "
-            f"{arguments.run or arguments.ctranslate2} was trained on (another "
-            "fingerprint in manifest.json)"
-        )
-    return data
-
-
 def _print(evaluation, compared, as_json):
     values = evaluation.figures()
     if as_json:
@@ -364,41 +336,24 @@ def _comparison(compared):
 
 def _model(arguments):
     """The model, and arguments of `evaluate` that go with it."""
-    from keras_transformer.training.run import Run
-
-    given = settings(arguments, ("decoding",)).get("decoding", {})
-    sentences = given.get("sentences", "keep")
-    if arguments.ctranslate2:
-        options = {
-            "shortlist": arguments.shortlist,  # which is refused
-            "sentences": sentences,
-        }
-        return _ctranslate2_translator(arguments), options
-    run = Run.load(arguments.run)
-    decoding = decoding_config(run.config, arguments)
-    return run, {
-        "weights": arguments.weights,
-        "decoding": decoding,
-        "shortlist": arguments.shortlist,
-        "sentences": sentences,
-    }
-
-
-def _ctranslate2_translator(arguments):
-    """The translator of an export, on all cores."""
-    from keras_transformer.exporting.ctranslate2_folder import read_config
     from keras_transformer.exporting.ctranslate2_translator import (
         CTranslate2Translator,
     )
+    from keras_transformer.training.run import Run
 
-    if arguments.weights:
-        raise InputError(
-            "--weights goes with --run: an export has one set of weights"
+    if arguments.run:
+        model = Run.load(arguments.run)
+    else:
+        model = CTranslate2Translator(
+            arguments.ctranslate2, threads=usable_cores()
         )
-    decoding = decoding_config(read_config(arguments.ctranslate2), arguments)
-    return CTranslate2Translator(
-        arguments.ctranslate2, decoding, usable_cores()
-    )
+    given = settings(arguments, ("decoding",)).get("decoding", {})
+    return model, {
+        "weights": arguments.weights,
+        "decoding": decoding_config(model.config, arguments),
+        "shortlist": arguments.shortlist,
+        "sentences": given.get("sentences", "keep"),
+    }
 
 
 def _shown(value):

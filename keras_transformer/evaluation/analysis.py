@@ -1,32 +1,25 @@
 """Analysis of translations: lengths, repetition, hard sentences.
 
-Sentences are grouped by the length of their source and by how often its rarest
-word occurs in the training data, as compare-mt does (Neubig et al. 2019).
+Sentences are grouped by the length of their source, as compare-mt does (Neubig
+et al. 2019).
 """
 
 import collections
 import dataclasses
 import functools
-import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import tensorflow as tf
 
 from keras_transformer.blank import is_blank
 from keras_transformer.config import Config
-from keras_transformer.data.batching import report_damaged_shards
 from keras_transformer.data.keys import nfkc, sentence_keys
-from keras_transformer.data.prepared import PreparedData
-from keras_transformer.data.records import parse
 from keras_transformer.evaluation.bleu_chrf import metrics
 from keras_transformer.evaluation.run_evaluation import Evaluation
 from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import Comparison
 from keras_transformer.languages import scripts_of_language
-from keras_transformer.text.tokenizer import UNKNOWN
 
 # Written without spaces: each character counts as a word.
 _SPACELESS = {"HAN", "KANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
@@ -34,9 +27,6 @@ _LENGTH_GROUPS = 5
 # Combining marks stand in the first planes; a joiner shapes letters in words.
 _MARKS_END = 0x1F000
 _JOINERS = "\u200c\u200d"
-# From so many on a new group begins.
-_FREQUENCIES = (0, 1, 10, 100, 1000)
-_RECORDS = 1024  # that are read at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,16 +98,16 @@ def _repeated(sentences, order):
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Some sentences of a test set that have something in common.
+    """Sentences of a test set whose sources are about as long.
 
     Attributes:
-        lowest: of the values that its sentences have.
-        highest: of the same; None: no limit.
+        lowest: words of the shortest source.
+        highest: words of the longest.
         indices: of the sentences.
     """
 
     lowest: int
-    highest: int | None
+    highest: int
     indices: list[int]
 
 
@@ -132,11 +122,8 @@ class Report:
         scoring: as the systems were scored.
         language: of the translations.
         by_length: groups of the sentences.
-        by_rarest_word: the same by the rarest word.
         source_language: whose words are counted, or characters.
         truncated: sentences that lost an end, see `Evaluation`.
-        training_pairs: in whose sources words were counted; None: in those
-            of the test set.
     """
 
     compared: Comparison
@@ -145,10 +132,8 @@ class Report:
     scoring: Scoring
     language: str
     by_length: Sequence[Group]
-    by_rarest_word: Sequence[Group]
     source_language: str
     truncated: int
-    training_pairs: int | None
 
     def statistics(self) -> dict[str | None, OutputStatistics]:
         """Of each system, by name; and of the references, by None."""
@@ -174,7 +159,6 @@ def report_of(
     systems: Mapping[str, Sequence[str]],
     tests: Sequence[str] = (),
     scoring: Scoring | None = None,
-    data: PreparedData | None = None,
 ) -> Report:
     """The `Report` of an evaluation.
 
@@ -184,11 +168,9 @@ def report_of(
         systems: translations by name, the evaluated ones first.
         tests: that compare the others with it; see `compare`.
         scoring: as it was evaluated.
-        data: in which words are counted; None: in the sources.
     """
     scoring, texts = scoring or Scoring(), evaluation.texts
     source, target = config.data.source_language, config.data.target_language
-    rarest = rarest_words(texts.sources, source, data)
     return Report(
         compared=scoring.compare(systems, texts.references, target, tests),
         systems=systems,
@@ -196,10 +178,8 @@ def report_of(
         scoring=scoring,
         language=target,
         by_length=groups_by_length(texts.sources, source),
-        by_rarest_word=groups_by_rarest_word(rarest),
         source_language=source,
         truncated=evaluation.truncated,
-        training_pairs=None if data is None else data.counts["train"],
     )
 
 
@@ -221,58 +201,6 @@ def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:
     return [
         Group(low, high, [i for i, n in enumerate(lengths) if low <= n <= high])
         for low, high in groups
-    ]
-
-
-def groups_by_rarest_word(rarest: Sequence[int | None]) -> list[Group]:
-    """Groups by powers of ten; those without any sentence are left out.
-
-    Args:
-        rarest: how often each source's rarest word was counted; None: the
-            source has no word, and comes in no group.
-    """
-    ends = [*(lowest - 1 for lowest in _FREQUENCIES[1:]), None]
-    groups = []
-    for low, high in zip(_FREQUENCIES, ends, strict=True):
-        indices = [
-            index
-            for index, count in enumerate(rarest)
-            if count is not None
-            and low <= count
-            and (high is None or count <= high)
-        ]
-        if indices:
-            groups.append(Group(low, high, indices))
-    return groups
-
-
-def rarest_words(
-    sources: Sequence[str], language: str, data: PreparedData | None = None
-) -> list[int | None]:
-    """Counts of the rarest word of each source.
-
-    Args:
-        sources: of the test set.
-        language: of the sources.
-        data: in whose training sources words are counted, as its tokenizer
-            writes them; None: in the sources of the test set.
-
-    Returns:
-        A count for each source; 0 where a word is unknown to the tokenizer,
-        None where there is no word.
-    """
-    counted: Iterable[str] = sources
-    as_counted: Callable[[Sequence[str]], Iterable[str]] = list
-    if data is not None:
-        counted, as_counted = _training_sources(data), _as_tokenized(data)
-    counts: collections.Counter = collections.Counter()
-    for text in counted:
-        counts.update(words(text, language))
-    return [
-        0
-        if UNKNOWN in text
-        else min((counts[word] for word in words(text, language)), default=None)
-        for text in as_counted(sources)
     ]
 
 
@@ -304,29 +232,3 @@ def _word_pattern():
 def is_spaceless(language: str) -> bool:
     """True if a language is written without spaces between words."""
     return bool(scripts_of_language(language) & _SPACELESS)
-
-
-def _as_tokenized(data) -> Callable[[Sequence[str]], Iterable[str]]:
-    """Writes texts as the tokenizer of the data does."""
-    tokenizer = data.source_tokenizer
-
-    def write(texts):
-        for begin in range(0, len(texts), _RECORDS):
-            part = tf.constant(list(texts[begin : begin + _RECORDS]))
-            yield from _decoded(tokenizer, tokenizer.tokenize(part))
-
-    return write
-
-
-def _training_sources(data: PreparedData) -> Iterator[str]:
-    with report_damaged_shards(data):
-        for path in data.files("train"):
-            dataset = tf.data.TFRecordDataset(os.fsencode(path))
-            for records in dataset.batch(_RECORDS):
-                source_ids, _ = parse(records)
-                yield from _decoded(data.source_tokenizer, source_ids)
-
-
-def _decoded(tokenizer, ids):
-    for text in tokenizer.detokenize(ids).numpy():
-        yield text.decode("utf-8", "replace")

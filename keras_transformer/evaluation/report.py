@@ -164,36 +164,12 @@ def _statistics(report):
 def _groups(report):
     spaceless = is_spaceless(report.source_language)
     unit = "Characters" if spaceless else "Words"
-    lengths = _group_table(report, report.by_length, f"{unit} of the source")
-    rarest = _group_table(report, report.by_rarest_word, "Times counted")
+    table = _group_table(report, report.by_length, f"{unit} of the source")
     few = _label(
         "Groups of less than {count} sentences have no interval.",
         count=_FEWEST_WITH_INTERVAL,
     )
-    if report.training_pairs is None:
-        note = _label(
-            "How often the rarest word of the source stands in the sources of "
-            "this test set. The training data was not given (--data)."
-        )
-    else:
-        note = _label(
-            "How often the rarest word of the source stands in the training "
-            "data ({pairs} pairs).",
-            pairs=f"{report.training_pairs:,}",
-        )
-    notes = [note]
-    grouped = sum(len(group.indices) for group in report.by_rarest_word)
-    if without := report.compared.sentences - grouped:
-        notes.append(
-            _label(
-                "{count} of the sources have no word and are in no group.",
-                count=f"{without:,}",
-            )
-        )
-    title = "By frequency of the rarest word"
-    return _section("By length of the source", lengths, _note(few)) + _section(
-        title, *map(_note, notes), rarest
-    )
+    return _section("By length of the source", table, _note(few))
 
 
 def _group_table(report, groups, what):
@@ -235,8 +211,6 @@ def _group_scoring(scoring, sentences):
 
 
 def _range(group):
-    if group.highest is None:
-        return f"{group.lowest:,}+"
     if group.highest == group.lowest:
         return f"{group.lowest:,}"
     return f"{group.lowest:,}–{group.highest:,}"

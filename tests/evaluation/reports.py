@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from keras_transformer.evaluation.analysis import (
     Report,
     groups_by_length,
-    groups_by_rarest_word,
-    rarest_words,
 )
 from keras_transformer.evaluation.report import report_page
 from keras_transformer.evaluation.scoring import Scoring, Texts
@@ -23,7 +21,6 @@ def page_of(
     sources: Sequence[str] = SOURCES,
     references: Sequence[str] = REFERENCES,
     *,
-    training_pairs: int | None = None,
     tests: Sequence[str] = TESTS,
     resamples: int = 40,
     language: str = "en",
@@ -35,7 +32,6 @@ def page_of(
         systems: translations by name; None: two of the sources above.
         sources: in English.
         references: as many.
-        training_pairs: in which words were counted.
         tests: where there is more than one system.
         resamples: of intervals.
         language: of the translations.
@@ -47,7 +43,6 @@ def page_of(
     )
     name = next(iter(systems))
     tests = tests if len(systems) > 1 else ()
-    rarest = rarest_words(sources, "en")
     return report_page(
         Report(
             compared=scoring.compare(systems, references, language, tests),
@@ -56,9 +51,7 @@ def page_of(
             scoring=scoring,
             language=language,
             by_length=groups_by_length(sources, "en"),
-            by_rarest_word=groups_by_rarest_word(rarest),
             source_language="en",
             truncated=truncated,
-            training_pairs=training_pairs,
         )
     )

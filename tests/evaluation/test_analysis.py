@@ -4,13 +4,10 @@ import pytest
 
 from keras_transformer.evaluation.analysis import (
     groups_by_length,
-    groups_by_rarest_word,
     is_spaceless,
     output_statistics,
-    rarest_words,
     words,
 )
-from tests.word_data import word_data
 
 
 def test_statistics_of_a_small_case():
@@ -92,38 +89,3 @@ def test_one_large_group_leaves_no_tiny_ones(counts, sizes):
     ]
     groups = groups_by_length(sources, "en")
     assert [len(group.indices) for group in groups] == sizes
-
-
-def test_groups_by_rarest_word():
-    groups = groups_by_rarest_word([0, 1, 9, 10, None, 5000, 12345])
-    assert [(g.lowest, g.highest, g.indices) for g in groups] == [
-        (0, 0, [0]),
-        (1, 9, [1, 2]),
-        (10, 99, [3]),
-        (1000, None, [5, 6]),
-    ]
-
-
-def test_rarest_words_in_training_data(tmp_path):
-    from keras_transformer.data.corpus import CorpusFile
-    from keras_transformer.data.prepare import prepare
-
-    train = tmp_path / "train.tsv"
-    lines = ["The cat sat.\tx y", "The cat ran.\ty y", "The dog ran.\tz"]
-    train.write_text("".join(f"{line}\n" for line in lines))
-    config = word_data(
-        source_language="en",
-        target_language="en",
-        source_tokenizer="word",
-        target_tokenizer="word",
-    )
-    files = [CorpusFile.parse(str(train))]
-    data = prepare(files, tmp_path / "data", config, dev=files[0])
-    # "dev" pairs are the same, and may have been left out of training.
-    counted = data.counts["train"]
-    sources = ["The cat", "the dog ran.", "A cat sat", "!"]
-    rarest = rarest_words(sources, "en", data)
-    assert counted == 3
-    # Without data, words of the sources themselves are counted.
-    assert rarest_words(["a b", "A a", "b c!", "?"], "en") == [2, 3, 1, None]
-    assert rarest == [2, 1, 0, 0]
