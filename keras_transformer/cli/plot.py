@@ -31,21 +31,26 @@ from keras_transformer.cli.options import (
 from keras_transformer.errors import InputError
 
 # Options of which each kind of picture has some.
-_OPTIONS = (
-    *("run", "data", "text", "translation"),
-    *("weights", "set", "layer"),
-)
-# Those that say nothing without a run.
-_OF_RUNS = ("text", "translation", "weights", "set")
-_SENTENCE = ("run", "text")
-_LOOK = ("weights", "translation", "layer", "set")
-KINDS: dict = {}  # of pictures, by name; filled by `_kind`
+_OPTIONS = ("run", "data", "text", "translation", "weights", "set", "layer")
 
-# A pair for the masks where no run tokenizes one, padded as in a batch.
-_SOURCE = "<s> where is the station ? </s> <pad> <pad>".split()
-_TARGET = "<s> 车 站 在 哪 里 ？ <pad>".split()
-# Padding shown behind the sentences of a run.
-_PADDING = ["<pad>"] * 2
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of picture.
+
+    Attributes:
+        summary: what it shows.
+        draw: from parsed arguments and the language to a figure.
+        needs: options that it can't do without.
+        takes: further options that it uses.
+        many_runs: whether `--run` may name several.
+    """
+
+    summary: str
+    draw: Callable
+    needs: tuple[str, ...]
+    takes: tuple[str, ...] = ()
+    many_runs: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,132 +124,36 @@ def _check_options(arguments):
     """
     name = arguments.kind
     kind = KINDS[name]
-    _require(arguments, name, kind.needs)
-    if any(is_given(getattr(arguments, o)) for o in kind.together):
-        _require(arguments, name, kind.together)
+    missing = [o for o in kind.needs if getattr(arguments, o) is None]
+    if missing:
+        raise InputError(
+            f"{name} needs {' and '.join(map(flag, kind.needs))}. Missing: "
+            f"{' '.join(map(flag, missing))}"
+        )
     accepted = (*kind.needs, *kind.takes)
     for option in _OPTIONS:
         if is_given(getattr(arguments, option)) and option not in accepted:
-            names = ", ".join(flag(o) for o in accepted)
+            given = flag(option)
+            if option == "set":
+                given = setting_options(arguments)
             raise InputError(
-                f"{_shown(option, arguments)} doesn't go with {name}. "
-                f"Accepted: {names}, --language, --out"
+                f"{given} doesn't go with {name}. Accepted: "
+                f"{', '.join(map(flag, accepted))}, --language, --out"
             )
-    for option in _OF_RUNS:
-        if arguments.run is None and is_given(getattr(arguments, option)):
-            shown = _shown(option, arguments)
-            raise InputError(f"{shown} goes with --run")
     if not kind.many_runs and len(arguments.run or ()) > 1:
         raise InputError(
             f"{name} is of 1 run. Received: {' '.join(arguments.run)}"
         )
 
 
-def _shown(option, arguments):
-    return setting_options(arguments) if option == "set" else flag(option)
-
-
-def _require(arguments, name, needs):
-    missing = [o for o in needs if getattr(arguments, o) is None]
-    if missing:
-        needed = " and ".join(flag(option) for option in needs)
-        raise InputError(
-            f"{name} needs {needed}. Missing: "
-            f"{' '.join(flag(option) for option in missing)}"
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """A kind of picture.
-
-    Attributes:
-        summary: what it shows.
-        draw: from parsed arguments and the language to a figure.
-        needs: options that it can't do without.
-        takes: further options that it uses.
-        together: options of which none goes without the others.
-        many_runs: whether `--run` may name several.
-    """
-
-    summary: str
-    draw: Callable
-    needs: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    together: tuple[str, ...] = ()
-    many_runs: bool = False
-
-
-def _kind(name, summary, needs=(), takes=(), **options):
-    """Registers a function that draws a kind of picture: see `Kind`."""
-
-    def register(draw):
-        KINDS[name] = Kind(summary, draw, needs, takes, **options)
-        return draw
-
-    return register
-
-
-def _draw_positions(plot_name):
-    """A function that draws by `plots.PLOT_NAME`."""
-
-    def draw(arguments, language):
-        plot = getattr(plots, plot_name)
-        if not arguments.run:
-            return plot(language=language)
-        run, model = _run_and_model(arguments)
-        layers = {layer.name: layer for layer in model.layers}
-        shared = layers.get("shared_embedding")
-        table = (shared or layers["source_embedding"]).position_table()
-        d_model = run.config.model.d_model
-        return plot(d_model=d_model, table=table, language=language)
-
-    return draw
-
-
-for _name, _summary in (
-    ("heatmap", "position encoding as a heat map"),
-    ("curves", "some dimensions of it as curves"),
-):
-    _kind(f"positions-{_name}", _summary, takes=("run", "weights"))(
-        _draw_positions(f"plot_positions_{_name}")
-    )
-
-
-@_kind(
-    "masks",
-    "padding and causal masks of a pair",
-    takes=("run", "text", "weights", "translation", "set"),
-    together=("run", "text"),
-)
-def _draw_masks(arguments, language):
-    source, target = _SOURCE, _TARGET
-    if arguments.run:
-        sentence = _sentence_attention(arguments)
-        source = [*sentence.source_tokens, *_PADDING]
-        target = [*sentence.input_tokens, *_PADDING]
-    return plots.plot_masks(source, target, language=language)
-
-
-@_kind("smoothing-table", "a label-smoothed target", takes=("run",))
-def _draw_smoothing_table(arguments, language):
-    smoothing = 0.1
-    if arguments.run:
-        smoothing = _runs(arguments)[0].config.training.label_smoothing
-    return plots.plot_smoothing_table(smoothing, language=language)
-
-
-@_kind("learning-rates", "warm-up and decay", takes=("run",), many_runs=True)
 def _draw_learning_rates(arguments, language):
-    """The rates that runs were configured with, or the paper's.
+    """The rates that runs were configured with.
 
     Without `training.cooldown_epochs`, as how many batches an epoch has isn't
     known; the plot of training curves shows the rates as they were.
     """
     from keras_transformer.training.compiling import schedule
 
-    if not arguments.run:
-        return plots.plot_learning_rates(language=language)
     schedules = [
         schedule(run.config.training, run.config.model.d_model)
         for run in _runs(arguments)
@@ -256,7 +165,6 @@ def _draw_learning_rates(arguments, language):
     )
 
 
-@_kind("training-curves", "loss, BLEU, rate and speed by epoch", ("run",))
 def _draw_training_curves(arguments, language):
     (run,) = _runs(arguments)
     try:
@@ -288,33 +196,15 @@ def _draw_attention(part):
     return draw
 
 
-for _name, _summary in (
-    ("encoder", "what source tokens attend to"),
-    ("decoder", "what target tokens attend to"),
-    ("cross", "what target tokens read of the source"),
-):
-    _kind(f"attention-{_name}", _summary, _SENTENCE, _LOOK)(
-        _draw_attention(_name)
-    )
-
-
-@_kind("lengths", "sentence lengths of a corpus", ("data",))
 def _draw_lengths(arguments, language):
     return plots.plot_lengths(_training_lengths(arguments), language=language)
 
 
-@_kind("padding-share", "padding, by way of batching", ("data",))
 def _draw_padding_share(arguments, language):
     shares = plots.padding_shares(_training_lengths(arguments))
     return plots.plot_padding_share(shares, language=language)
 
 
-@_kind(
-    "beam-tree",
-    "what a beam search looked at",
-    _SENTENCE,
-    ("weights", "set"),
-)
 def _draw_beam_tree(arguments, language):
     run, model = _run_and_model(arguments)
     decoding = decoding_config(run.config, arguments)
@@ -322,7 +212,6 @@ def _draw_beam_tree(arguments, language):
     return plots.plot_beam_tree(tree, language=language)
 
 
-@_kind("runs-compared", "quality and speed of runs", ("run",), many_runs=True)
 def _draw_runs(arguments, language):
     # By path where folders of the same name are compared.
     runs = _runs(arguments)
@@ -360,3 +249,45 @@ def _training_lengths(arguments):
     from keras_transformer.data.prepared import PreparedData
 
     return PreparedData.load(arguments.data).lengths("train")
+
+
+_SENTENCE, _LOOK = ("run", "text"), ("weights", "translation", "layer", "set")
+KINDS = {
+    "learning-rates": Kind(
+        "warm-up and decay", _draw_learning_rates, ("run",), many_runs=True
+    ),
+    "training-curves": Kind(
+        "loss, BLEU, rate and speed by epoch", _draw_training_curves, ("run",)
+    ),
+    "attention-encoder": Kind(
+        "what source tokens attend to",
+        _draw_attention("encoder"),
+        _SENTENCE,
+        _LOOK,
+    ),
+    "attention-decoder": Kind(
+        "what target tokens attend to",
+        _draw_attention("decoder"),
+        _SENTENCE,
+        _LOOK,
+    ),
+    "attention-cross": Kind(
+        "what target tokens read of the source",
+        _draw_attention("cross"),
+        _SENTENCE,
+        _LOOK,
+    ),
+    "lengths": Kind("sentence lengths of a corpus", _draw_lengths, ("data",)),
+    "padding-share": Kind(
+        "padding, by way of batching", _draw_padding_share, ("data",)
+    ),
+    "beam-tree": Kind(
+        "what a beam search looked at",
+        _draw_beam_tree,
+        _SENTENCE,
+        ("weights", "set"),
+    ),
+    "runs-compared": Kind(
+        "quality and speed of runs", _draw_runs, ("run",), many_runs=True
+    ),
+}

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from keras_transformer.errors import InputError
@@ -15,7 +14,6 @@ def plot_positions_heatmap(
     length: int = 64,
     d_model: int = 64,
     *,
-    table: np.ndarray | None = None,
     language: str = "en",
 ) -> Figure:
     """Draws the encoding that is added to the embedding at each position.
@@ -23,14 +21,12 @@ def plot_positions_heatmap(
     Args:
         length: positions shown.
         d_model: int, even, width D.
-        table: float `(L, D)`, encodings to show in place of the paper's,
-            such as `PositionalEmbedding.position_table()`.
         language: "en" or "zh".
 
     Reference: Vaswani et al. 2017, section 3.5.
     """
     label = labels(language)
-    values = _table(length, d_model, table)
+    values = sinusoids(length, d_model)
     figure = new_figure(6, 4.5)
     axes = figure.add_subplot()
     image = axes.imshow(
@@ -48,7 +44,6 @@ def plot_positions_curves(
     d_model: int = 64,
     dimensions: Sequence[int] = (4, 5, 6, 7),
     *,
-    table: np.ndarray | None = None,
     language: str = "en",
 ) -> Figure:
     """Some dimensions of the position encoding along the positions.
@@ -57,18 +52,16 @@ def plot_positions_curves(
         length: positions shown.
         d_model: int, even, width D.
         dimensions: which, from 0.
-        table: as for `plot_positions_heatmap`.
         language: "en" or "zh".
 
     Raises:
         InputError: there is no such dimension.
     """
     label = labels(language)
-    values = _table(length, d_model, table)
-    width = values.shape[1]
-    if not all(0 <= dimension < width for dimension in dimensions):
+    values = sinusoids(length, d_model)
+    if not all(0 <= dimension < d_model for dimension in dimensions):
         raise InputError(
-            f"dimensions must be from 0 to {width - 1}. "
+            f"dimensions must be from 0 to {d_model - 1}. "
             f"Received: {tuple(dimensions)}"
         )
     figure = new_figure(7, 3.2)
@@ -83,9 +76,3 @@ def plot_positions_curves(
     axes.set_ylabel(label("Value"))
     figure.legend(loc="outside right upper")
     return figure
-
-
-def _table(length, d_model, table):
-    if table is None:
-        return sinusoids(length, d_model)
-    return table[:length]

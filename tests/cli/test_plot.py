@@ -31,23 +31,7 @@ def plot(tmp_path, capsys):
     return call
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("positions-heatmap", {"Dimension", "Position"}),
-        ("positions-curves", {"dimension 4", "Position"}),
-        ("masks", {"Encoder self-attention", "站", "station"}),
-        ("smoothing-table", {"0.033", "0.9"}),
-        ("learning-rates", {"D = 512, warm-up 4,000"}),
-    ],
-)
-def test_pictures_of_nothing_but_the_paper(plot, kind, words):
-    assert words <= plot(kind)
-
-
 def test_pictures_of_a_run(plot, run):
-    assert "Dimension" in plot("positions-heatmap", "--run", run)
-    assert "dimension 7" in plot("positions-curves", "--run", run)
     assert "D = 16, warm-up 20" in plot("learning-rates", "--run", run)
     assert "Epoch" in plot("training-curves", "--run", run)
     assert run.name in plot("runs-compared", "--run", run)
@@ -73,7 +57,6 @@ def test_pictures_of_a_sentence(plot, run):
     given = plot("attention-decoder", *options, "--translation", "five four")
     assert {"<s>", "five", "four"} <= given
     assert "</s>" not in given
-    assert {"<pad>", "one", "visible"} <= plot("masks", *options)
     words = plot("beam-tree", *options, "--beam-size", 2)
     assert {"<s>", "best translation"} <= words
 
@@ -84,14 +67,15 @@ def test_pictures_of_a_corpus(plot, data):
     assert "buckets by tokens" in plot("padding-share", "--data", data)
 
 
-def test_a_png_where_none_is_named_an_svg(tmp_path, monkeypatch, capsys):
+def test_a_png_where_none_is_named_an_svg(data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["plot", "masks"]) == 0
-    assert main(["plot", "masks", "--out", "new/masks.png"]) == 0
-    assert capsys.readouterr().out == "masks.svg\nnew/masks.png\n"
-    content = (tmp_path / "new" / "masks.png").read_bytes()
+    words = ["plot", "lengths", "--data", str(data)]
+    assert main(words) == 0
+    assert main([*words, "--out", "new/lengths.png"]) == 0
+    assert capsys.readouterr().out == "lengths.svg\nnew/lengths.png\n"
+    content = (tmp_path / "new" / "lengths.png").read_bytes()
     assert content.startswith(b"\x89PNG")
-    assert (tmp_path / "masks.svg").is_file()
+    assert (tmp_path / "lengths.svg").is_file()
 
 
 def test_characters_without_a_font_are_told_in_one_line(
@@ -116,12 +100,12 @@ def test_characters_without_a_font_are_told_in_one_line(
     [
         (["lengths"], ["lengths needs --data"]),
         (["attention-cross", "--run", "r"], ["--run and --text", "--text"]),
-        (["masks", "--text", TEXT], ["masks needs --run and --text"]),
         (["lengths", "--data", "d", "--text", "a"], ["--text doesn't go"]),
         (["beam-tree", "--run", "a", "b", "--text", "a"], ["of 1 run", "a b"]),
-        (["masks", "--translation", TEXT], ["--translation goes with --run"]),
-        (["positions-curves", "--weights", "last"], ["--weights goes with"]),
-        (["masks", "--out", "masks.pdf"], ["masks.pdf", ".svg or .png"]),
+        (
+            ["lengths", "--data", "d", "--out", "lengths.pdf"],
+            ["lengths.pdf", ".svg or .png"],
+        ),
         (["training-curves", "--run", "nothing"], ["nothing", "not a run"]),
         (["lengths", "--data", "nothing"], ["nothing", "is no folder"]),
     ],
@@ -163,7 +147,7 @@ def test_without_matplotlib_it_tells_what_to_install(refuses, monkeypatch):
         "find_spec",
         lambda name, *rest: None if name == "matplotlib" else find(name, *rest),
     )
-    refuses("plot", "masks", says=["'.[plots]'"])
+    refuses("plot", "lengths", "--data", "d", says=["'.[plots]'"])
 
 
 def test_every_kind_is_in_the_help(capsys):

@@ -59,7 +59,7 @@ GRPC = [*SERVED, "grpc://127.0.0.1:1"]
         ([*SERVED, ""], NO_TEXT),
         (["translate", "--run=x", "--input", ""], NO_TEXT),
         (["evaluate", "--ctranslate2", "", "--input=x"], NO_TEXT),
-        (["plot", "masks", "--text", ""], NO_TEXT),
+        (["plot", "lengths", "--text", ""], NO_TEXT),
         *(
             (["serve", "models", f"--{option}-seconds={value}"], NO_TIME)
             for option in ("drain", "receive", "load")

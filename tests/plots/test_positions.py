@@ -20,9 +20,6 @@ def test_heatmap_shows_the_encoding(language):
     np.testing.assert_array_equal(axes.images[0].get_array(), sinusoids(12, 8))
     words = [axes.get_xlabel(), axes.get_ylabel(), bar.get_ylabel()]
     assert words == WORDS[language]
-    own = np.arange(24.0).reshape(6, 4)
-    axes, _ = plot_positions_heatmap(length=5, d_model=4, table=own).axes
-    np.testing.assert_array_equal(axes.images[0].get_array(), own[:5])
 
 
 def test_curves_are_columns_that_differ_without_colour():
