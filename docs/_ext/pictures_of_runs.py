@@ -10,12 +10,12 @@ from pathlib import Path
 from keras_transformer import (
     PreparedData,
     Run,
-    fit,
     plots,
     prepare,
     preset,
 )
 from keras_transformer.data.demo import load_demo_corpus
+from keras_transformer.training.fit import fit
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "runs" / "demo"
