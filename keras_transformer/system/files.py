@@ -12,15 +12,13 @@ import json
 import os
 import pathlib
 import shutil
-import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_transformer.errors import InputError
-from keras_transformer.system.leftovers import HIDDEN, hidden, sweep
+from keras_transformer.system.leftovers import hidden, sweep
 from keras_transformer.system.pipes import open_file
 
-_REMOVED = f"{HIDDEN}removed-"
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Bytes of a file that is read as a whole. YAML is what a person writes.
 LARGEST_JSON, _LARGEST_YAML = 1 << 24, 1 << 18
@@ -143,26 +141,22 @@ def check_free(path: str | os.PathLike) -> None:
 def remove_folder(path: pathlib.Path) -> None:
     """Takes a folder's name away in one step, then removes its files.
 
+    What a killed process leaves of it has a name that `sweep` removes.
+
     Raises:
         InputError: it can't be removed.
     """
-    hidden = path.with_name(f"{_REMOVED}{uuid.uuid4().hex[:8]}-{path.name}")
+    removed = hidden(path)
     try:
-        path.rename(hidden)
-        if hidden.is_symlink():
-            hidden.unlink()
+        path.rename(removed)
+        if removed.is_symlink():
+            removed.unlink()
         else:
-            shutil.rmtree(hidden)
+            shutil.rmtree(removed)
     except OSError as error:
         raise InputError(
             f"{path}: can't be removed ({error.strerror})"
         ) from None
-
-
-def remove_hidden_folders(folder: str | os.PathLike) -> None:
-    """Removes what `remove_folder` left there when its process was killed."""
-    for path in pathlib.Path(folder).glob(f"{_REMOVED}{'[0-9a-f]' * 8}-*"):
-        shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -15,6 +16,7 @@ from keras_transformer.exporting.registry.releases import (
 )
 from keras_transformer.exporting.registry.version_folders import version_folders
 from keras_transformer.exporting.verification.checks import CheckResult
+from keras_transformer.system import leftovers
 
 
 @pytest.fixture
@@ -90,11 +92,17 @@ def test_pruning_removes_a_link_and_not_what_it_names(base, tmp_path):
     assert (tmp_path / "store" / layout.SAVED_MODEL).is_file()
 
 
-def test_pruning_ends_what_was_cut_short(base):
-    (base / "1").rename(base / ".tmp-removed-0123abcd-1")
+def test_pruning_ends_what_was_cut_short(base, monkeypatch):
+    killed = subprocess.Popen(["true"])
+    assert killed.wait() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: killed.pid)
+        left = leftovers.hidden(base / "1")
+    monkeypatch.setattr(leftovers, "_swept", set())
+    (base / "1").rename(left)
     (base / ".tmp-7-999").mkdir()  # what another process is writing
     assert prune(base, keep=9, dry_run=True) == []
-    assert (base / ".tmp-removed-0123abcd-1").is_dir()
+    assert left.is_dir()
     assert prune(base, keep=9) == []
     names = sorted(os.listdir(base))
     assert names == [".tmp-7-999", "2", "3", "4", "5", "6"]

@@ -30,8 +30,8 @@ from keras_transformer.system.files import (
     new_folder,
     read_json,
     remove_folder,
-    remove_hidden_folders,
 )
+from keras_transformer.system.leftovers import sweep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,9 +230,9 @@ def prune(
         kept = {*sorted(there)[-keep:], *served_versions(base)}
         removed = [version for version in there if version not in kept]
         if not dry_run:
+            sweep(base)  # What a prune that was killed has left.
             for version in removed:
                 remove_folder(there[version])
-            remove_hidden_folders(base)
     return removed
 
 

@@ -337,19 +337,14 @@ class Client:
 
 def _split_inputs(inputs, batch_size):
     """Yields the inputs of each request: at most so many texts by name."""
-    columns = {}
-    for name, texts in inputs.items():
-        if isinstance(texts, str | bytes):
-            raise InputError(f"{name} must be a list of texts, not one text")
-        columns[name] = list(texts)
-    sizes = {name: len(texts) for name, texts in columns.items()}
+    sizes = {name: len(texts) for name, texts in inputs.items()}
     if len(set(sizes.values())) > 1:
         given = ", ".join(f"{name} {size}" for name, size in sizes.items())
         raise InputError(f"inputs must have as many texts each: {given}")
     for begin in range(0, max(sizes.values(), default=0), batch_size):
         yield {
             name: texts[begin : begin + batch_size]
-            for name, texts in columns.items()
+            for name, texts in inputs.items()
         }
 
 
