@@ -167,15 +167,15 @@ class _Job:
     prepared: PreparedData
     run: Run
     weights: str
-    search: DecodingConfig | None
+    decoding: DecodingConfig | None
     n_best: int
     mix: Mix
     threads: int
     others: tuple[Run, ...] = ()
 
     @property
-    def decoding(self) -> DecodingConfig:
-        return self.search or self.run.config.decoding
+    def search(self) -> DecodingConfig:
+        return self.decoding or self.run.config.decoding
 
     @property
     def sources(self) -> int:
@@ -185,7 +185,7 @@ class _Job:
     @property
     def window(self) -> int:
         """Sentences that are sorted by length together."""
-        return _BATCHES_A_SHARD * self.decoding.batch_size
+        return _BATCHES_A_SHARD * self.search.batch_size
 
     @functools.cached_property
     def factory(self) -> RunTranslatorFactory:
@@ -194,7 +194,7 @@ class _Job:
             str(self.run.folder),
             self.weights,
             # A line of the training data is a sentence, whatever it contains.
-            dataclasses.replace(self.decoding, sentences="keep"),
+            dataclasses.replace(self.search, sentences="keep"),
             request,
             ensemble=tuple(str(run.folder) for run in self.others),
         )
@@ -248,8 +248,8 @@ class _Job:
                 f"{self.prepared.path} has. Accepted: a teacher of the data's "
                 "tags"
             )
-        sampling = self.decoding.sampling
-        most = 1 if sampling else self.decoding.beam_size
+        sampling = self.search.sampling
+        most = 1 if sampling else self.search.beam_size
         if not 1 <= self.n_best <= most:
             why = "as sampling gives one" if sampling else "the beam size"
             raise InputError(
@@ -274,7 +274,7 @@ class _Job:
             },
             "n_best": self.n_best,
             "mix": dataclasses.asdict(self.mix),
-            "decoding": dataclasses.asdict(self.decoding),
+            "decoding": dataclasses.asdict(self.search),
         }
 
     def _description(self, run):
@@ -304,11 +304,11 @@ def _open(job, work) -> ShardFolder:
             None,
             str(work / _TRANSLATIONS),
             min(-(-job.sources // job.window), _MOST_SHARDS),
-            job.decoding.batch_size,
+            job.search.batch_size,
             job.window,
             job.model,
             {
-                **dataclasses.asdict(job.decoding),
+                **dataclasses.asdict(job.search),
                 "data": job.data,
                 "n_best": job.n_best,
                 "threads": job.threads,
@@ -324,7 +324,7 @@ def _translate(job, folder, workers, retries, progress, tell, load):
     if done:
         tell(f"{done} of {total} sentences were translated already")
     progress("translating", done, total)
-    count = choose_workers(workers, total - done, job.decoding.batch_size)
+    count = choose_workers(workers, total - done, job.search.batch_size)
     numbers = range(len(folder.shards))
     with LocalAttempt(
         folder,
