@@ -198,7 +198,7 @@ def verify(
     )
     from keras_transformer.exporting.verification.checks import (
         CTRANSLATE2_CHECKS,
-        VERIFY,
+        SAVED_MODEL_CHECKS,
         check_in_fresh_process,
     )
 
@@ -206,7 +206,7 @@ def verify(
     if (folder / DESCRIPTION).is_file():
         module = CTRANSLATE2_CHECKS
     else:
-        folder, module = find_saved_model(folder), VERIFY
+        folder, module = find_saved_model(folder), SAVED_MODEL_CHECKS
     if progress is not None:
         progress(f"checking {folder} in fresh processes")
     return folder, check_in_fresh_process(folder, module)

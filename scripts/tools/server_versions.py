@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-from keras_transformer.exporting.verification.checks import VERIFY
+from keras_transformer.exporting.verification.checks import SAVED_MODEL_CHECKS
 from keras_transformer.system.interpreters import child_environment
 
 IMPORTED = pathlib.Path(__file__).parents[2] / "tests/importing/fixtures"
@@ -170,7 +170,7 @@ def prove(
     report = environment / "report.json"
     report.unlink(missing_ok=True)
     subprocess.run(
-        [python, "-P", "-m", VERIFY, "--report", str(report)]
+        [python, "-P", "-m", SAVED_MODEL_CHECKS, "--report", str(report)]
         + [str(export.path) for export in exports.values()],
         env=variables,
         check=False,

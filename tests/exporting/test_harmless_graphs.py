@@ -15,7 +15,7 @@ from keras_transformer.exporting.verification.graph_checks import (
     operations_are_allowed,
     refusal,
 )
-from keras_transformer.exporting.verify import verify
+from keras_transformer.exporting.verification.saved_model_checks import verify
 from tests.exporting.broken import all_changed, save
 
 # Arguments by which operations name files and machines, or may seem to.

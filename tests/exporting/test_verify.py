@@ -6,23 +6,29 @@ import pytest
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.exporting import verify as verification
+from keras_transformer.exporting.verification import (
+    saved_model_checks as verification,
+)
 from keras_transformer.exporting.verification.checks import (
-    VERIFY,
+    SAVED_MODEL_CHECKS,
     CheckFailed,
     CheckResult,
     command_line,
     require_passed,
 )
-from keras_transformer.exporting.verify import verify
+from keras_transformer.exporting.verification.saved_model_checks import verify
 from tests.exporting.conftest import run_python
 
 # What `python -m` runs, and then the modules that were loaded.
 _VERIFY = """
 import sys
 import keras_transformer.exporting.saved_translator
-from keras_transformer.exporting.verify import VERIFY, command_line, verify
-status = command_line(VERIFY, verify, sys.argv[1:])
+from keras_transformer.exporting.verification.saved_model_checks import (
+    SAVED_MODEL_CHECKS,
+    command_line,
+    verify,
+)
+status = command_line(SAVED_MODEL_CHECKS, verify, sys.argv[1:])
 print(*sys.modules)
 sys.exit(status)
 """
@@ -95,5 +101,5 @@ def test_unreadable_folders_fail_the_first_check(tmp_path, capsys):
         results = verify(folder)
         assert results[0].name == "graph_is_readable"
         assert not any(result.passed for result in results)
-    assert command_line(VERIFY, verify, [str(tmp_path)]) == 1
+    assert command_line(SAVED_MODEL_CHECKS, verify, [str(tmp_path)]) == 1
     assert "damaged" in capsys.readouterr().out

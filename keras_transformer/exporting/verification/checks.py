@@ -22,7 +22,9 @@ from keras_transformer.system.interpreters import (
     module_command,
 )
 
-VERIFY = "keras_transformer.exporting.verify"
+SAVED_MODEL_CHECKS = (
+    "keras_transformer.exporting.verification.saved_model_checks"
+)
 C_API_CHECKS = "keras_transformer.exporting.verification.c_api_checks"
 CTRANSLATE2_CHECKS = (
     "keras_transformer.exporting.verification.ctranslate2_checks"
@@ -125,7 +127,7 @@ def command_line(
 
 
 def check_in_fresh_process(
-    folder: pathlib.Path, module: str = VERIFY
+    folder: pathlib.Path, module: str = SAVED_MODEL_CHECKS
 ) -> tuple[CheckResult, ...]:
     """Checks a version folder in a process of its own.
 

@@ -1,6 +1,7 @@
 """Checks of exports in a fresh process, without the code that made them.
 
-    python -m keras_transformer.exporting.verify FOLDER ... [--report FILE]
+    python -m keras_transformer.exporting.verification.saved_model_checks \\
+        FOLDER ... [--report FILE]
 
 Loads each version folder as TensorFlow Serving does, XLA disabled, with the
 operations of TensorFlow and TF Text alone, and compares what it answers with
@@ -28,7 +29,7 @@ from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.exporting.verification.c_api import disable_xla
 from keras_transformer.exporting.verification.checks import (
     C_API_CHECKS,
-    VERIFY,
+    SAVED_MODEL_CHECKS,
     CheckFailed,
     CheckResults,
     check_in_fresh_process,
@@ -104,4 +105,4 @@ def session_loads(folder: pathlib.Path) -> SavedModelSession:
 
 
 if __name__ == "__main__":
-    sys.exit(command_line(VERIFY, verify))
+    sys.exit(command_line(SAVED_MODEL_CHECKS, verify))
