@@ -1,8 +1,8 @@
 """Serves exported models over REST and gRPC, as TensorFlow Serving does.
 
-It is TensorFlow Serving where that is installed, or its Docker image, and
-otherwise a server of this package's that keeps the same contract, also with
-exports for CTranslate2. The flags carry TensorFlow Serving's names.
+A server in Python that keeps TensorFlow Serving's contract, also with exports
+for CTranslate2. The flags carry TensorFlow Serving's names; what starts
+TensorFlow Serving itself is written by `export --format tfserving`.
 
 example:
   keras-transformer serve saved_models/en-zh
@@ -94,14 +94,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     models.add_argument(
         "--engine",
         choices=engines.ENGINES,
-        default=engines.AUTO,
-        help="auto takes the first of the next three that is found; "
-        "ctranslate2 is the embedded server for what `export --format "
-        "ctranslate2` wrote (extra [ctranslate2])",
+        default=engines.EMBEDDED,
+        help="what runs the models: embedded, TensorFlow (default), or "
+        "ctranslate2, for what `export --format ctranslate2` wrote (extra "
+        "[ctranslate2])",
     )
     _add_ports(parser.add_argument_group("where"))
     _add_batching(parser.add_argument_group("batching"))
-    _add_limits(parser.add_argument_group("of embedded and ctranslate2 only"))
+    _add_limits(parser.add_argument_group("limits, log and page"))
 
 
 def _add_ports(group):
@@ -140,7 +140,7 @@ def _add_batching(group):
         group,
         "--tensorflow_intra_op_parallelism",
         "threads of an operation (default: the cores divided by "
-        "num_batch_threads; in TensorFlow Serving 1)",
+        "num_batch_threads)",
         default=0,
     )
 
@@ -176,28 +176,12 @@ def _add_limits(group):
 
 def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
-    engine = engines.choose_engine(arguments.engine)
-    if engine == engines.CTRANSLATE2:
+    if arguments.engine == engines.CTRANSLATE2:
         require_ctranslate2()
     if arguments.model_base_path:
-        _check_export(pathlib.Path(arguments.model_base_path), engine)
-    if engine in (engines.EMBEDDED, engines.CTRANSLATE2):
-        runner = " with CTranslate2" * (engine == engines.CTRANSLATE2)
-        say(f"engine: the embedded server{runner}")
-        with unblocked_stderr():
-            _serve(arguments, engine)
-        return
-    if engine == engines.DOCKER:
-        say(f"engine: {engines.IMAGE} in Docker")
-        with _extra():
-            command = engines.docker_command(arguments)
-    else:
-        say(f"engine: {engines.TENSORFLOW_MODEL_SERVER}")
-        say("it listens on all addresses of this machine, not on --host")
-        command = engines.model_server_command(arguments)
-    say("limits, access log and page are the embedded server's only")
-    # Its signals, output and exit status are this command's.
-    os.execvp(command[0], command)
+        _check_export(arguments)
+    with unblocked_stderr():
+        _serve(arguments)
 
 
 def _check(arguments):
@@ -230,10 +214,11 @@ def _check(arguments):
         )
 
 
-def _check_export(base, engine):
-    """Tells soon, and any engine, of an export of the other kind."""
+def _check_export(arguments):
+    """Refuses an export of the other kind before TensorFlow is imported."""
+    base = pathlib.Path(arguments.model_base_path)
     for folder in (base, *list(version_folders(base).values())[-1:]):
-        engines.require_engine_for(folder, engine)
+        engines.require_engine_for(folder, arguments.engine)
 
 
 @contextlib.contextmanager
@@ -248,7 +233,7 @@ def _extra():
         ) from None
 
 
-def _serve(arguments, engine):
+def _serve(arguments):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
     before = set(threading.enumerate())
     allow_many_connections()
@@ -259,7 +244,7 @@ def _serve(arguments, engine):
         from keras_transformer.exporting.verification.c_api import disable_xla
         from keras_transformer.serving.server.server import Server
 
-        options = server_options(arguments, engine)
+        options = server_options(arguments)
         # For the whole process and for good, as the stock server does.
         disable_xla()
         server = Server(options, say)
@@ -294,14 +279,8 @@ def _page_address(host, port):
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def server_options(
-    arguments: argparse.Namespace, engine: str = engines.EMBEDDED
-) -> ServerOptions:
-    """The `ServerOptions` of the embedded server.
-
-    Args:
-        arguments: parsed.
-        engine: what runs the models, `EMBEDDED` or `CTRANSLATE2`.
+def server_options(arguments: argparse.Namespace) -> ServerOptions:
+    """The `ServerOptions` of parsed arguments.
 
     Raises:
         InputError: a value or a file isn't what is accepted.
@@ -319,9 +298,10 @@ def server_options(
     hosts = arguments.allowed_hosts
     models: tuple[ModelConfig, ...] = ()
     if base:
-        models = (
-            ModelConfig(engines.model_name(arguments), pathlib.Path(base)),
-        )
+        # A link to a folder lends it its name: `Path.resolve` would follow it.
+        own = pathlib.Path(os.path.abspath(base)).name  # noqa: PTH100
+        name = arguments.model_name or own
+        models = (ModelConfig(name, pathlib.Path(base)),)
     return ServerOptions(
         models=models,
         config_file=pathlib.Path(config) if config else None,
@@ -344,7 +324,7 @@ def server_options(
         log_text=arguments.log_text,
         page=not arguments.no_page,
         allowed_hosts=hosts.split(",") if hosts is not None else None,
-        engine=engine,
+        engine=arguments.engine,
     )
 
 

@@ -1,21 +1,17 @@
-"""`serve`: its engines, its flags, and the toy export through all of it."""
+"""`serve`: its flags, and the toy export through all of it."""
 
-import csv
 import gc
 import importlib.util
 import json
 import os
 import signal
-import stat
 import threading
 
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
 from keras_transformer.cli.serve import server_options
-from keras_transformer.errors import InputError
 from keras_transformer.exporting.verification import c_api
-from keras_transformer.serving.server import engines
 from tests.attack.served import free_ports
 from tests.cli.conftest import start
 from tests.serving.asking import ask
@@ -35,70 +31,8 @@ def xla_stays(monkeypatch):
     monkeypatch.setattr(c_api, "disable_xla", lambda: True)
 
 
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
-    """A PATH with nothing but the shell programs that a test puts there."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
-
-    def add(name, text):
-        path = folder / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-
-    return add
-
-
-def test_the_first_engine_that_is_there_is_taken(programs):
-    assert engines.choose_engine("auto") == "embedded"
-    programs("docker", "exit 1")
-    assert engines.choose_engine("auto") == "embedded"
-    programs("docker", f'[ "$*" = "image inspect {engines.IMAGE}" ]')
-    assert engines.choose_engine("auto") == "docker"
-    programs("tensorflow_model_server", "exit 0")
-    assert engines.choose_engine("auto") == "tensorflow_model_server"
-    for engine in engines.ENGINES[1:]:
-        assert engines.choose_engine(engine) == engine
-
-
-@pytest.mark.parametrize("engine", ["tensorflow_model_server", "docker"])
-def test_an_engine_that_is_not_there(programs, engine):
-    with pytest.raises(InputError, match=f"--engine {engine}: .*Accepted: "):
-        engines.choose_engine(engine)
-
-
 def parsed(*options):
     return build_parser().parse_args(["serve", *map(str, options)])
-
-
-def test_flags_for_the_real_server(tmp_path):
-    (tmp_path / "real").mkdir()
-    base = tmp_path / "en-zh"
-    base.symlink_to(tmp_path / "real")  # The name is that of the link.
-    assert engines.model_server_command(
-        parsed("--model_base_path", base, "--port", 9, "--enable_batching")
-    ) == [
-        "tensorflow_model_server",
-        "--port=9",
-        "--rest_api_port=8501",
-        "--rest_api_timeout_in_ms=30000",
-        "--file_system_poll_wait_seconds=1",
-        "--enable_batching=true",
-        "--tensorflow_intra_op_parallelism=1",
-        "--model_name=en-zh",
-        f"--model_base_path={base}",
-    ]
-    words = engines.model_server_command(
-        parsed(
-            *("--model_config_file", tmp_path / "models.config"),
-            "--file_system_poll_wait_seconds=2.5",
-        )
-    )
-    assert f"--model_config_file={tmp_path}/models.config" in words
-    assert "--model_config_file_poll_wait_seconds=3" in words
-    assert "--allow_version_labels_for_unavailable_models=true" in words
-    assert not any("model_base_path" in word for word in words)
 
 
 def test_a_folder_is_no_value_of_batching(tmp_path, capsys):
@@ -109,65 +43,18 @@ def test_a_folder_is_no_value_of_batching(tmp_path, capsys):
     assert "_boolean" not in said
 
 
-@pytest.mark.parametrize(
-    ("host", "published"),
-    [("localhost", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")],
-)
-def test_a_container_gets_an_address_and_any_path(tmp_path, host, published):
-    base = tmp_path / 'a, "b"'
-    options = ("--host", host, "--port", 85, "--rest_api_port", 0)
-    command = engines.docker_command(
-        parsed("--model_base_path", base, *options)
-    )
-    assert command.count("-p") == 1
-    assert command[command.index("-p") + 1] == f"{published}:85:85"
-    words = command[command.index(engines.IMAGE) :]
-    assert {"--port=85", "--rest_api_port=0"} <= {*words}
-    (fields,) = csv.reader([command[command.index("--mount") + 1]])
-    assert fields == [
-        *("type=bind", f"source={base}", f"target={base}", "readonly")
-    ]
-
-
 @needs_extra
-def test_a_container_sees_the_models_of_a_file(tmp_path):
-    file = tmp_path / "models.config"
-    file.write_text(
-        'model_config_list { config { name: "m" base_path: "/models/m" } }'
-    )
-    command = engines.docker_command(parsed("--model_config_file", file))
-    for path in (file, "/models/m"):
-        assert f"type=bind,source={path},target={path},readonly" in command
-    at = command.index(engines.IMAGE)
-    assert command[at - 2 : at] == ["--entrypoint", "tensorflow_model_server"]
-    assert command[at + 1] == "--port=8500"
-
-
-def test_the_engine_gets_the_flags(programs, tmp_path):
-    printed = 'printf "%s\\n" "$@"; exit 7'
-    # Later ones come before the earlier.
-    for program, text, engine in (
-        ("docker", f'[ "$1" = image ] && exit 0; {printed}', engines.IMAGE),
-        ("tensorflow_model_server", printed, "tensorflow_model_server"),
-    ):
-        programs(program, text)
-        process = start("serve", "--model_base_path", tmp_path, "--port", 9)
-        out, err = process.communicate(timeout=60)
-        assert process.returncode == 7
-        assert {"--port=9", f"--model_base_path={tmp_path}"} <= {
-            *out.splitlines()
-        }
-        assert f"engine: {engine}" in err
-
-
-@needs_extra
-def test_limits_of_the_embedded_server(tmp_path):
+def test_flags_become_options(tmp_path):
+    (tmp_path / "real").mkdir()
+    base = tmp_path / "en-zh"
+    base.symlink_to(tmp_path / "real")  # The name is that of the link.
     options = server_options(
         parsed(
-            *("--model_base_path", tmp_path, "--max-values", 5),
+            *("--model_base_path", base, "--max-values", 5),
             *("--max-bytes-in-flight", 6, "--load-seconds", 7.5),
         )
     )
+    assert [model.name for model in options.models] == ["en-zh"]
     assert options.limits.max_values == 5
     assert options.limits.max_bytes_in_flight == 6
     assert options.load_seconds == 7.5
@@ -229,7 +116,6 @@ def test_the_export_is_served_until_sigterm(export):
     timer.cancel()
     assert process.returncode == 0
     assert out == ""
-    assert lines[0] == "engine: the embedded server"
     assert f"REST on 127.0.0.1:{rest}" in lines
     assert f"page at http://127.0.0.1:{rest}/" in lines
     logged, stopping, *_ = err.splitlines()

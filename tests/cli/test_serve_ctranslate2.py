@@ -15,7 +15,6 @@ from keras_transformer.contract.status import VersionState
 from keras_transformer.exporting.verification import c_api
 from tests.cli.conftest import start
 from tests.cli.test_ctranslate2 import (  # noqa: F401
-    DAMAGES,
     LINES,
     exported,
     guide_commands,
@@ -59,12 +58,9 @@ def ports(exported):  # noqa: F811
     )
     timer = threading.Timer(300, process.kill)
     timer.start()
-    said = []
     for line in process.stderr:
-        said.append(line.strip())
         if line.startswith("gRPC on"):
             break
-    assert said[0] == "engine: the embedded server with CTranslate2"
     yield rest, rpc
     process.send_signal(signal.SIGTERM)
     process.communicate()
@@ -305,25 +301,6 @@ def test_new_versions_are_picked_up(served, exported):  # noqa: F811
 # What is refused.
 
 
-@pytest.mark.parametrize(
-    "damage", ["truncated", "flipped", "other settings", "no tokenizer"]
-)
-def test_damaged_folders_are_refused(
-    damage,
-    exported,  # noqa: F811
-    tmp_path,
-    refuses,
-):
-    folder = shutil.copytree(exported, tmp_path / "copy")
-    change, says = DAMAGES[damage]
-    change(folder)
-    refuses(
-        *("serve", "--engine=ctranslate2", "--model_base_path", folder),
-        *("--rest_api_port=0", "--port", free_port()),
-        says=[f"{folder}: not loaded", says],
-    )
-
-
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -348,10 +325,8 @@ def test_a_saved_model_is_for_another_engine(name, tmp_path, refuses):
     )
 
 
-@pytest.mark.parametrize("engine", ["auto", "embedded"])
 @pytest.mark.parametrize("name", [".", "1"])
-def test_other_engines_tell_of_ctranslate2(
-    engine,
+def test_the_other_engine_tells_of_ctranslate2(
     name,
     exported,  # noqa: F811
     tmp_path,
@@ -362,7 +337,7 @@ def test_other_engines_tell_of_ctranslate2(
         base = tmp_path
         shutil.copytree(exported, base / name)
     refuses(
-        *("serve", "--engine", engine, "--model_base_path", base),
+        *("serve", "--model_base_path", base),
         says=[base / name, "for CTranslate2", "--engine ctranslate2"],
     )
 

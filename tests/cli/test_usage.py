@@ -6,7 +6,6 @@ import yaml
 import keras_transformer as kt
 from keras_transformer.cli import serve
 from keras_transformer.cli.main import build_parser, main
-from keras_transformer.serving.server import engines
 
 
 def test_the_configuration_is_printed_and_taken(tmp_path, capsys):
@@ -34,9 +33,8 @@ def test_sentences_on_the_command_line_are_translated(random_run, capsys):
 def test_a_folder_is_served(tmp_path, capsys):
     arguments = build_parser().parse_args(["serve", str(tmp_path)])
     serve._check(arguments)
-    flags = engines.model_server_command(arguments)
-    assert f"--model_base_path={tmp_path}" in flags
-    assert f"--model_name={tmp_path.name}" in flags
+    (model,) = serve.server_options(arguments).models
+    assert (model.name, model.base_path) == (tmp_path.name, tmp_path)
     both = ["serve", str(tmp_path), "--model_base_path", str(tmp_path)]
     assert main(both) == 2
     assert "serve takes either" in capsys.readouterr().err
