@@ -1,15 +1,13 @@
 """Private attributes of other packages, each read in one place.
 
 What stands here may change with any version of them: `tests/test_compat.py`
-names what is missing. Written for Keras 3.15, TensorFlow 2.21, uvicorn 0.54
-and the argparse of Python 3.11 to 3.13.
+names what is missing. Written for Keras 3.15, TensorFlow 2.21 and uvicorn 0.54.
 
 Nothing is imported before it is needed: the server has no use for Keras.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -318,15 +316,3 @@ def _add_to_graph(operation, inputs, results, attributes):
         operation, inputs, results, attrs=attributes, name=name
     )
     return node.outputs
-
-
-def arguments_of(parser: argparse.ArgumentParser) -> list:
-    """The arguments of an `argparse` parser, those of its groups included.
-
-    argparse has no public list of them. Without `_actions` the command
-    `completion` fails.
-
-    Returns:
-        list of `argparse.Action`.
-    """
-    return parser._actions

@@ -4,7 +4,6 @@ A failure here names what has moved in a new version; `compat` says what
 breaks with it.
 """
 
-import argparse
 import ast
 import gc
 import pathlib
@@ -148,18 +147,6 @@ def test_a_dismantled_graph_is_freed_at_once():
         assert operation() is None
     finally:
         gc.enable()
-
-
-def test_arguments_of_a_parser_are_all_of_them():
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--one")
-    group = parser.add_argument_group("group")
-    group.add_mutually_exclusive_group().add_argument("--two")
-    commands = parser.add_subparsers(dest="command")
-    commands.add_parser("three")
-    found = compat.arguments_of(parser)
-    assert [argument.dest for argument in found] == ["one", "two", "command"]
-    assert list(found[-1].choices) == ["three"]
 
 
 def test_functions_made_in_a_loop_are_no_retracing(caplog):

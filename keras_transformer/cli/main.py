@@ -37,7 +37,6 @@ COMMANDS = {
     "serve": "exported models over REST and gRPC",
     "plot": "pictures of a model, a run, a sentence or a corpus",
     "info": "what a folder of data, a run, an export or its versions hold",
-    "completion": "what has a shell complete this command line",
 }
 
 

@@ -72,7 +72,7 @@ def test_an_environment_says_what_it_lacks():
 
 @pytest.mark.medium
 def test_checks_need_no_other_packages():
-    others = "duckdb nltk opencc sacrebleu sentencepiece shtab tqdm yaml"
+    others = "duckdb nltk opencc sacrebleu sentencepiece tqdm yaml"
     code = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({others.split()}))\n"
