@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="FOLDER",
-        help="a run's folder; several for runs-compared and learning-rates",
+        help="a run's folder; several for runs-compared",
     )
     parser.add_argument("--data", metavar="FOLDER", help="what `prepare` made")
     parser.add_argument("--text", help="a sentence to translate")
@@ -146,25 +146,6 @@ def _check_options(arguments):
         )
 
 
-def _draw_learning_rates(arguments, language):
-    """The rates that runs were configured with.
-
-    Without `training.cooldown_epochs`, as how many batches an epoch has isn't
-    known; the plot of training curves shows the rates as they were.
-    """
-    from keras_transformer.training.compiling import schedule
-
-    schedules = [
-        schedule(run.config.training, run.config.model.d_model)
-        for run in _runs(arguments)
-    ]
-    return plots.plot_learning_rates(
-        [(s.d_model, s.warmup_steps, s.factor) for s in schedules],
-        num_steps=5 * max(s.warmup_steps for s in schedules),
-        language=language,
-    )
-
-
 def _draw_training_curves(arguments, language):
     (run,) = _runs(arguments)
     try:
@@ -198,11 +179,6 @@ def _draw_attention(part):
 
 def _draw_lengths(arguments, language):
     return plots.plot_lengths(_training_lengths(arguments), language=language)
-
-
-def _draw_padding_share(arguments, language):
-    shares = plots.padding_shares(_training_lengths(arguments))
-    return plots.plot_padding_share(shares, language=language)
 
 
 def _draw_beam_tree(arguments, language):
@@ -253,9 +229,6 @@ def _training_lengths(arguments):
 
 _SENTENCE, _LOOK = ("run", "text"), ("weights", "translation", "layer", "set")
 KINDS = {
-    "learning-rates": Kind(
-        "warm-up and decay", _draw_learning_rates, ("run",), many_runs=True
-    ),
     "training-curves": Kind(
         "loss, BLEU, rate and speed by epoch", _draw_training_curves, ("run",)
     ),
@@ -278,9 +251,6 @@ KINDS = {
         _LOOK,
     ),
     "lengths": Kind("sentence lengths of a corpus", _draw_lengths, ("data",)),
-    "padding-share": Kind(
-        "padding, by way of batching", _draw_padding_share, ("data",)
-    ),
     "beam-tree": Kind(
         "what a beam search looked at",
         _draw_beam_tree,

@@ -135,39 +135,6 @@ class SavedTranslator(TextTranslator):
             )
         return self._run(layout.SCORING, text=texts, translation=translations)
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, without START and END, uncut.
-
-        Raises:
-            InputError: the export has no such signature.
-        """
-        outputs = self._run(layout.TOKENIZE, text=texts)
-        rows = zip(outputs[layout.IDS], outputs[layout.LENGTH], strict=True)
-        return [ids[:length].tolist() for ids, length in rows]
-
-    def align(
-        self, texts: Sequence[str]
-    ) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
-        """Attention of the tokens of the best translations.
-
-        Args:
-            texts: any number of sentences.
-
-        Returns:
-            B lists of S source tokens, "" for what is no text; B lists of T
-            target tokens, END included, "" after; and the attention
-            weights, float32 `(B, T, S)`.
-
-        Raises:
-            InputError: the export has no such signature.
-        """
-        outputs = self._run(layout.ALIGN, text=texts)
-        return (
-            _decoded(outputs[layout.SOURCE_TOKENS]),
-            _decoded(outputs[layout.TARGET_TOKENS]),
-            outputs[layout.ALIGNMENT],
-        )
-
     def _run(self, signature, **texts):
         self._require(signature)
         # A file read with surrogateescape holds what UTF-8 can't.

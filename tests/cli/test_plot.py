@@ -32,7 +32,6 @@ def plot(tmp_path, capsys):
 
 
 def test_pictures_of_a_run(plot, run):
-    assert "D = 16, warm-up 20" in plot("learning-rates", "--run", run)
     assert "Epoch" in plot("training-curves", "--run", run)
     assert run.name in plot("runs-compared", "--run", run)
     # Folders of the same name are told apart by their paths.
@@ -64,7 +63,6 @@ def test_pictures_of_a_sentence(plot, run):
 def test_pictures_of_a_corpus(plot, data):
     words = plot("lengths", "--data", data, "--language", "zh")
     assert {"句对数", "长度（词元数）"} <= words
-    assert "buckets by tokens" in plot("padding-share", "--data", data)
 
 
 def test_a_png_where_none_is_named_an_svg(data, tmp_path, monkeypatch, capsys):

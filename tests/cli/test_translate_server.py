@@ -257,7 +257,7 @@ def test_what_needs_a_server(refuses, export, source, option):
 
 
 @pytest.mark.medium
-def test_the_methods_of_the_client(export, url):
+def test_the_methods_of_the_client(run, export, url):
     from keras_transformer.exporting.saved_translator import SavedTranslator
     from keras_transformer.serving import Client
 
@@ -281,8 +281,11 @@ def test_the_methods_of_the_client(export, url):
         expected = here.score(texts, found)
         for name, values in scored.items():
             assert values == pytest.approx(expected[name].tolist(), rel=1e-4)
-        assert there.tokenize(texts) == here.tokenize(texts)
-        check_alignments(there.align(texts), texts, found)
+        tokenizer = kt.load_tokenizer(run / "source_tokenizer")
+        assert there.tokenize(texts) == tokenizer.tokenize(texts).to_list()
+        outputs = there.predict({"text": texts}, "align")
+        names = ("source_tokens", "target_tokens", "alignment")
+        check_alignments([outputs[name] for name in names], texts, found)
 
 
 def check_alignments(found, texts, translations):

@@ -112,26 +112,6 @@ def test_cut_texts_are_told(translator):
     assert scores["translation_truncated"].tolist() == [False, True] * 2
 
 
-def test_ids_are_the_tokenizers(translator, run, texts):
-    texts = [*texts, "", "dog " * 40]
-    expected = run.source_tokenizer.tokenize(texts).to_list()
-    assert translator.tokenize(texts) == expected
-    assert translator.tokenize([]) == []
-
-
-def test_alignment_belongs_to_the_translation(translator, texts):
-    texts = texts[:3]  # Of one sentence, as alignments are.
-    translations = translator.translate(texts)
-    source, target, alignment = translator.align(texts)
-    assert source[0][:6] == ["", "Where", "is", "the", "dog", "?"]
-    for row, translation in enumerate(translations):
-        tokens = [token for token in target[row] if token not in ("", "</s>")]
-        assert "".join(tokens).replace("<unk>", "⁇") == translation
-    shape = len(texts), len(target[0]), len(source[0])
-    assert alignment.shape == shape
-    assert alignment.dtype == np.float32
-
-
 def test_texts_too_long_for_the_model_are_split_and_not_cut(translator):
     texts = ["A dog.", "dog " * 40, "dog " * 50]
     for n_best in (None, 2):

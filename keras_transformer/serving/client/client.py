@@ -170,22 +170,6 @@ class Client:
         )
         return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
-    def align(
-        self, texts: Sequence[str], timeout: float | None = None
-    ) -> tuple[list[list[str]], list[list[str]], list[list[list[float]]]]:
-        """Attention of the tokens of the best translations.
-
-        Returns:
-            for each text S source tokens, "" for what is no text; T target
-            tokens, the end included, "" after; and attention weights, T lists
-            of S. S and T are those of the longest text of its request.
-
-        Raises:
-            RequestError: see `translate`.
-        """
-        names = (layout.SOURCE_TOKENS, layout.TARGET_TOKENS, layout.ALIGNMENT)
-        return self._columns(names, layout.ALIGN, timeout, text=texts)
-
     def predict(
         self,
         inputs: Mapping[str, Sequence[str]],
