@@ -37,7 +37,7 @@ def the_lines_of_the_readme() -> None:
 def names_that_are_imported_late() -> None:
     assert_type(kt.layers.EncoderLayer, type[kt.EncoderLayer])
     assert_type(serving.Client("localhost:8501", "m"), serving.Client)
-    plots.plot_positions_heatmap(length=8)
+    plots.save_figure(plots.plot_runs([]), "runs.svg")
 
 
 def mistakes() -> None:

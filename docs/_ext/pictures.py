@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 
 import pictures_of_runs
+import tutorial_plots
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
@@ -28,19 +29,19 @@ _TARGET = ["<s>", "车", "站", "在", "哪", "里", "？", "<pad>"]
 
 # Every name that a page may use, and what draws it: functions of a language.
 PICTURES = {
-    "positions_heatmap": lambda language: plots.plot_positions_heatmap(
+    "positions_heatmap": lambda language: tutorial_plots.plot_positions_heatmap(
         language=language
     ),
-    "positions_curves": lambda language: plots.plot_positions_curves(
+    "positions_curves": lambda language: tutorial_plots.plot_positions_curves(
         language=language
     ),
-    "masks": lambda language: plots.plot_masks(
+    "masks": lambda language: tutorial_plots.plot_masks(
         _SOURCE, _TARGET, language=language
     ),
-    "smoothing_table": lambda language: plots.plot_smoothing_table(
+    "smoothing_table": lambda language: tutorial_plots.plot_smoothing_table(
         language=language
     ),
-    "learning_rates": lambda language: plots.plot_learning_rates(
+    "learning_rates": lambda language: tutorial_plots.plot_learning_rates(
         language=language
     ),
     **pictures_of_runs.PICTURES,

@@ -7,6 +7,8 @@ import dataclasses
 import functools
 from pathlib import Path
 
+import tutorial_plots
+
 from keras_transformer import (
     PreparedData,
     Run,
@@ -29,8 +31,8 @@ def _lengths(language):
 
 
 def _padding_share(language):
-    shares = plots.padding_shares(_data().lengths("train"))
-    return plots.plot_padding_share(shares, language=language)
+    shares = tutorial_plots.padding_shares(_data().lengths("train"))
+    return tutorial_plots.plot_padding_share(shares, language=language)
 
 
 def _training_curves(language):

@@ -1,4 +1,4 @@
-"""Every picture: pure functions that return a Matplotlib `Figure`.
+"""Pictures: pure functions that return a Matplotlib `Figure`.
 
 Needs the extra `[plots]`. Nothing here uses pyplot, so that no figure stays
 behind and no window opens; `save_figure` writes SVG or PNG. Each function

@@ -2,17 +2,10 @@
 
 from keras_transformer.plots.attention_maps import (
     plot_attention as plot_attention,
-    plot_masks as plot_masks,
 )
 from keras_transformer.plots.beam_tree import plot_beam_tree as plot_beam_tree
 from keras_transformer.plots.lengths import (
-    padding_shares as padding_shares,
     plot_lengths as plot_lengths,
-    plot_padding_share as plot_padding_share,
-)
-from keras_transformer.plots.positions import (
-    plot_positions_curves as plot_positions_curves,
-    plot_positions_heatmap as plot_positions_heatmap,
 )
 from keras_transformer.plots.runs import (
     plot_runs as plot_runs,
@@ -27,10 +20,6 @@ from keras_transformer.plots.sentence import (
     sentence_attention as sentence_attention,
     sentence_beam_tree as sentence_beam_tree,
 )
-from keras_transformer.plots.smoothing import (
-    plot_smoothing_table as plot_smoothing_table,
-)
 from keras_transformer.plots.training_curves import (
-    plot_learning_rates as plot_learning_rates,
     plot_training_curves as plot_training_curves,
 )

@@ -31,10 +31,6 @@ LINES = (
     {"color": "#E69F00", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "marker": "v"},
 )
 DARK, BLUE, ORANGE, LIGHT = "#222222", "#0072B2", "#D55E00", "#9a9a9a"
-PALE = "#eeeeee"
-# Text on the colours of a heat map. These are tinted, as greys are exchanged
-# where a picture is shown on dark paper.
-ON_BRIGHT, ON_DEEP = "#10103c", "#ffffd0"
 HEAT = "viridis"
 
 # Fonts with Chinese characters, the likeliest first.

@@ -3,8 +3,3 @@
 import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra [plots]")
-
-
-@pytest.fixture(params=["en", "zh"])
-def language(request):
-    return request.param

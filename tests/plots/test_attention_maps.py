@@ -1,10 +1,10 @@
-"""Heat maps of attention, and of the masks."""
+"""Heat maps of attention."""
 
 import numpy as np
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.plots import plot_attention, plot_masks
+from keras_transformer.plots import plot_attention
 from tests.plots.reading import ticks
 
 ROWS = ["我", "们", "</s>"]
@@ -51,21 +51,3 @@ def test_tokens_and_layers_that_do_not_fit_are_refused(weights):
         plot_attention(weights, ROWS[:2], COLUMNS)
     with pytest.raises(InputError, match="1 to 2. Received: 3"):
         plot_attention(weights, ROWS, COLUMNS, layers=[3])
-
-
-SOURCE = ["<s>", "good", "morning", "</s>", "<pad>"]
-TARGET = ["<s>", "早", "安", "<pad>"]
-
-
-def seen(axes):
-    return np.array(axes.collections[0].get_array()).astype(int)
-
-
-def test_masks_of_a_padded_pair():
-    encoder, decoder, cross = plot_masks(SOURCE, TARGET).axes
-    keys = [1, 1, 1, 1, 0]
-    np.testing.assert_array_equal(seen(encoder), [keys] * 5)
-    np.testing.assert_array_equal(seen(cross), [keys] * 4)
-    np.testing.assert_array_equal(
-        seen(decoder), [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 0]]
-    )

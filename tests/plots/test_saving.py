@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer import plots
 from keras_transformer.errors import InputError
-from keras_transformer.plots import plot_masks, save_figure
+from keras_transformer.plots import plot_attention, save_figure
 from keras_transformer.plots.saving import MissingCharacters
 from keras_transformer.plots.style import families
 
@@ -20,7 +20,8 @@ def chinese_font():
 
 
 def figure(word="早"):
-    return plot_masks(["<s>", "good", "</s>"], ["<s>", word])
+    weights = np.ones((1, 1, 2, 3))
+    return plot_attention(weights, ["<s>", word], ["<s>", "good", "</s>"])
 
 
 def test_svg_keeps_its_text_and_names_no_day(tmp_path):
@@ -28,7 +29,7 @@ def test_svg_keeps_its_text_and_names_no_day(tmp_path):
     save_figure(figure(), path)
     text = path.read_text(encoding="utf-8")
     words = {element.text for element in ElementTree.fromstring(text).iter()}
-    assert {"good", "早", "Encoder self-attention"} <= words
+    assert {"good", "早", "Layer 1 · Head 1"} <= words
     assert "<metadata" not in text
     assert "matplotlib.org" not in text
     assert re.search(r"font-family: 'DejaVu Sans'.*sans-serif", text)
@@ -80,7 +81,6 @@ def test_names_and_tokens_of_any_characters(tmp_path, name, kind):
     figures = [
         plots.plot_runs([{"name": name, "cross_entropy": 1.0}]),
         plots.plot_attention(np.ones((1, 1, 1, 2)), [name], [name, "b"]),
-        plots.plot_masks([name, "b"], ["c", name]),
     ]
     for figure in figures:
         plots.save_figure(figure, path)

@@ -1,10 +1,9 @@
-"""Curves of a training and of the learning rate."""
+"""Curves of a training."""
 
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.plots import plot_learning_rates, plot_training_curves
-from keras_transformer.plots.training_curves import rates_of
+from keras_transformer.plots import plot_training_curves
 
 HISTORY = [
     {
@@ -51,28 +50,3 @@ def test_without_a_dev_set_there_is_one_line():
     assert axes[0].get_ylabel() == "交叉熵（奈特/词元）"
     with pytest.raises(InputError, match="no epoch was finished"):
         plot_training_curves([])
-
-
-def test_rates_are_the_papers_with_the_peak():
-    steps, rates = rates_of((512, 4000), 20_000)
-    assert steps[0] == 1
-    assert steps[-1] == 20_000
-    rate = dict(zip(steps.tolist(), rates.tolist(), strict=True))
-    assert rate[1] == pytest.approx(512**-0.5 * 4000**-1.5)
-    assert rate[4000] == pytest.approx((512 * 4000) ** -0.5)
-    assert rate[4000] == max(rates)
-    assert rate[20_000] == pytest.approx((512 * 20_000) ** -0.5)
-
-
-def test_a_curve_for_each_setting(language):
-    figure = plot_learning_rates(
-        [(256, 100), (512, 200)], num_steps=50, language=language
-    )
-    axes = figure.axes[0]
-    word = {"en": "warm-up", "zh": "预热"}[language]
-    names = [line.get_label() for line in axes.lines]
-    assert names == [f"D = 256, {word} 100", f"D = 512, {word} 200"]
-    assert all(len(line.get_xdata()) == 50 for line in axes.lines)
-    assert (
-        axes.get_ylabel() == {"en": "Learning rate", "zh": "学习率"}[language]
-    )
