@@ -114,7 +114,7 @@ def test_curl(words, ports):
     assert kinds & json.loads(done.stdout).keys()
 
 
-@pytest.mark.parametrize("code", blocks("python"), ids=range(3))
+@pytest.mark.parametrize("code", blocks("python"), ids=range(2))
 def test_python(code, ports, tmp_path):
     """In a process that knows this package, and never imports TensorFlow."""
     code = at_ports(code, ports) + (
