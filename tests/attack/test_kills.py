@@ -20,7 +20,7 @@ from tests.cli.conftest import start
 pytestmark = pytest.mark.slow
 # How many of each command, and words that make it last.
 KILLS = {
-    "train": (18, ("--epochs=40",)),
+    "train": (18, ("--epochs=40", "--set=training.average_epochs=3")),
     "prepare": (3, ()),
     "translate --shards": (3, ()),
     "distill": (2, ()),
@@ -97,7 +97,7 @@ def written(folder):
 def assert_same(name, whole, killed):
     """What two commands have made is the same, killed or not."""
     if name == "train":
-        for which in ("best", "last"):
+        for which in ("best", "last", "average"):
             pair = [
                 Run.load(folder).load_model(which).get_weights()
                 for folder in (whole, killed)

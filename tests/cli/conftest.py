@@ -19,8 +19,8 @@ from tests.toy_runs import write_run
 
 LIMITED = """
 import resource, runpy, sys
-what, most = getattr(resource, sys.argv.pop(1)), int(sys.argv.pop(1))
-resource.setrlimit(what, (most, most))
+most = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 runpy.run_module("keras_transformer", run_name="__main__", alter_sys=True)
 """
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -148,20 +148,17 @@ def refuses(capsys):
     return check
 
 
-def start(*arguments, limit_file_size=None, limit_files=None, **options):
+def start(*arguments, limit_files=None, **options):
     """Starts the command line in a process of its own.
 
     Args:
-        limit_file_size: bytes that a file may grow to. The process sets it
-            for itself: code between fork and exec is not safe where other
-            tests have left threads, such as gRPC's.
-        limit_files: that may be open at once.
+        limit_files: that may be open at once. The process sets it for
+            itself: code between fork and exec is not safe where other tests
+            have left threads, such as gRPC's.
     """
     command = ["-m", "keras_transformer"]
-    if limit_file_size:
-        command = ["-c", LIMITED, "RLIMIT_FSIZE", str(limit_file_size)]
-    elif limit_files:
-        command = ["-c", LIMITED, "RLIMIT_NOFILE", str(limit_files)]
+    if limit_files:
+        command = ["-c", LIMITED, str(limit_files)]
     return subprocess.Popen(
         [sys.executable, *command, *map(str, arguments)],
         stdin=options.pop("stdin", subprocess.DEVNULL),

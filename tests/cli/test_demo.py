@@ -22,7 +22,7 @@ def test_the_demo_walks_the_whole_path(tmp_path):
     assert json.loads(manifest.read_text())["scores"]["test"]["bleu"] > 40
     assert (tmp_path / "models" / "1" / "saved_model.pb").is_file()
     page = (tmp_path / "work" / "report.html").read_text("utf-8")
-    assert "stands in the training data" in page
+    assert "By length of the source" in page
 
 
 @pytest.mark.parametrize("demos", [[], ["built-in corpus", "run"]])

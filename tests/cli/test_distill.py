@@ -4,7 +4,6 @@ import collections
 import filecmp
 import json
 import shutil
-import time
 
 import keras
 import pytest
@@ -291,32 +290,6 @@ def test_nothing_that_is_left_is_an_error(script, command, capsys, tmp_path):
     assert "no sentence pair is left" in last
     assert "empty 200" in last
     assert not (tmp_path / "distilled").exists()
-
-
-@pytest.mark.slow
-def test_a_killed_process_is_gone_on_from(command, run, data, tmp_path, capsys):
-    expected = all_but_its_manifest(command(out="whole"))
-    out = tmp_path / "distilled"
-    words = ["--teacher", run, "--data", data, "--out", out, *OPTIONS]
-    process = start("distill", *words)
-    folder = tmp_path / "distilled.distilling" / "translations.shards"
-    deadline = time.monotonic() + 300
-    while len(list(folder.glob("[0-9]*-of-*"))) < 2:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.kill()
-    process.communicate()
-    done = 32 * len(list(folder.glob("[0-9]*-of-*")))
-    assert 64 <= done < 200
-    assert not out.exists()
-    # Of a command that named other data by mistake, and was refused.
-    for name in ("sources-0.txt", "sources-z.txt"):
-        (folder.parent / name).write_text("\n" * 200)
-    assert all_but_its_manifest(command()) == expected
-    err = capsys.readouterr().err
-    assert f"{done} of 200 sentences were translated already" in err
-    assert [p.name for p in tmp_path.glob("*distill*")] == ["distilled"]
 
 
 def refuse_to_remove(folder):

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import random
 import signal
 import time
 
@@ -79,41 +78,6 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
     np.testing.assert_allclose(losses(out), losses(whole), atol=1e-4)
     assert_same_weights(out, whole, "last")
     assert [p for p in out.rglob("*") if ".tmp" in p.name] == []
-
-
-@pytest.mark.slow
-def test_ten_kills_change_nothing(data, tmp_path):
-    """Wherever they strike: while loading, a step, or files are written."""
-    epochs = 48
-    options = ["--data", str(data), f"--epochs={epochs}", *TRAIN_OPTIONS]
-    options += ["--set=training.average_epochs=3"]
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert main(["train", *options, "--out", str(whole)]) == 0
-    moments = random.Random(7)
-    resume, reached = [], []
-    for number in range(10):
-        process = start("train", *options, "--out", str(killed), *resume)
-        before = progress(killed)
-        # Most after something new was kept, some while it still starts.
-        if number % 4 != 3:
-            wait_until(lambda b=before: progress(killed) != b, process)
-        time.sleep(moments.uniform(0, 1))
-        process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL  # not done before
-        resume = ["--resume"] if (killed / "manifest.json").exists() else []
-        reached.append(progress(killed))
-    assert len(set(reached)) >= 7  # they struck at different points
-    assert main(["train", *options, "--out", str(killed), *resume]) == 0
-    assert len(losses(killed)) == epochs
-    for name in ("best", "last", "average"):
-        assert_same_weights(whole, killed, name)
-
-
-def progress(run):
-    """What changes whenever training has kept something."""
-    path = run / "checkpoint.npz"
-    return path.stat().st_mtime_ns if path.exists() else None
 
 
 def assert_same_weights(one, other, name):
