@@ -31,7 +31,7 @@ def public_names(
     modules = {
         alias.name: node.module
         for node in ast.parse(stub).body
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
 

@@ -341,6 +341,7 @@ def _model(arguments):
     )
     from keras_transformer.training.run import Run
 
+    model: Run | CTranslate2Translator
     if arguments.run:
         model = Run.load(arguments.run)
     else:
