@@ -13,18 +13,15 @@ from keras_transformer.api import exporting
 from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
+from keras_transformer.data import model_1 as links_of
+from keras_transformer.data.model_1 import link, model_1
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.writer import precision
 from keras_transformer.system.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
 from keras_transformer.translation import trained_run
-from keras_transformer.translation.lexicon import (
-    learn_lexicon,
-    lexicon_of,
-    link,
-    model_1,
-)
+from keras_transformer.translation.lexicon import learn_lexicon, lexicon_of
 from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words, untrained_run
@@ -101,7 +98,7 @@ def test_of_very_many_pairs_some_are_taken(monkeypatch):
     many = list(pairs(300))
     sides = ids_of(many)
     assert len(link(*sides).kinds) > 500
-    monkeypatch.setattr(lexica, "_MOST_LINKS", 500)
+    monkeypatch.setattr(links_of, "_MOST_LINKS", 500)
     assert len(link(*sides).kinds) <= 500
     rows, _ = table(many, candidates=2)
     assert all(rows[digit][0] == digit for digit in DIGITS)
