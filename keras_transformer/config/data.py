@@ -12,13 +12,14 @@ from keras_transformer.config.validation import (
     Seed,
     at_most,
 )
-from keras_transformer.constants import SPECIAL_TOKENS, TAG
+from keras_transformer.constants import SIDES, SPECIAL_TOKENS, TAG
 from keras_transformer.languages import (
     code_of_name,
     is_chinese,
     is_japanese,
     is_tag,
 )
+from keras_transformer.symbols import SYMBOLS
 
 TokenizerKind = Literal[
     "auto", "word", "character", "space", "sentencepiece", "mixed"
@@ -52,6 +53,9 @@ class DataConfig(Section):
     # Tokens that may stand before a source, such as <BT>; those of `FILE#TAG`
     # are added
     source_tags: tuple[str, ...] = ()
+    # keep: tags and placeholders are text like the rest; symbols: a token
+    # stands for each, see `symbols`
+    markup: Literal["keep", "symbols"] = "keep"
     lowercase: bool = False  # word tokenizers only; the notebooks do
     # OpenCC t2s on the sides that are zh, unless the tag is of traditional
     # characters: zh-Hant, zh-TW, zh-HK, zh-MO, yue
@@ -93,13 +97,19 @@ class DataConfig(Section):
             "<BT>, and none of " + " ".join(SPECIAL_TOKENS),
             are_tags(self.source_tags),
         )
-        first = len(SPECIAL_TOKENS) + len(self.source_tags)
-        size = self.source_vocabulary_size
-        self.require(
-            "source_vocabulary_size",
-            f"more than the {first} reserved tokens and tags",
-            size is None or size > first,
-        )
+        for side, tags in zip(SIDES, (self.source_tags, ()), strict=True):
+            first = len(SPECIAL_TOKENS) + len(tags) + len(self.symbols)
+            size = getattr(self, f"{side}_vocabulary_size")
+            self.require(
+                f"{side}_vocabulary_size",
+                f"more than the {first} reserved tokens, tags and symbols",
+                size is None or size > first,
+            )
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols for markup and terms that are tokens of both sides."""
+        return SYMBOLS if self.markup == "symbols" else ()
 
     @property
     def source_kind(self) -> str:

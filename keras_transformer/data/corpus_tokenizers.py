@@ -51,6 +51,7 @@ _FIXED = (
     "sentencepiece_model",
     "shared_vocabulary",
     "source_tags",
+    "markup",
     "lowercase",
     "simplify_chinese",
 )
@@ -149,7 +150,8 @@ def build_tokenizers(
             )
         else:
             size = vocabulary_size(config, side)
-            tokens = frequent_tokens(counts[side], size, kind, tags)
+            reserved = (*tags, *config.symbols)
+            tokens = frequent_tokens(counts[side], size, kind, reserved)
             tokenizer = side_tokenizer(config, side, tokens)
         tokenizers.append(tokenizer)
     source, target = tokenizers
@@ -177,7 +179,7 @@ def side_tokenizer(
 
 def counting_tokenizer(config: DataConfig, side: str) -> LookupTokenizer:
     """The same without tokens: splitting needs no vocabulary."""
-    tokens = [*SPECIAL_TOKENS, *side_tags(config, side)]
+    tokens = [*SPECIAL_TOKENS, *side_tags(config, side), *config.symbols]
     return side_tokenizer(config, side, tokens)
 
 

@@ -257,8 +257,9 @@ class Pipeline:
         for done, _ in enumerate(self._engine.count(side, shards), start=1):
             self._progress(f"{side} vocabulary", total * done // shards, total)
         # As many again as are reserved, in case the text has those.
-        reserved = len(SPECIAL_TOKENS) + len(self._config.source_tags)
-        limit = vocabulary_size(self._config, side) + reserved
+        config = self._config
+        reserved = (*SPECIAL_TOKENS, *config.source_tags, *config.symbols)
+        limit = vocabulary_size(config, side) + len(reserved)
         tokens, counts = self._tables.arrays(
             f"SELECT token, CAST(sum(n) AS BIGINT) AS total FROM {side}_tokens "
             f"GROUP BY token ORDER BY total DESC, token LIMIT {limit}"

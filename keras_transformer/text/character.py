@@ -43,7 +43,9 @@ class CharacterTokenizer(LookupTokenizer):
                 strings, f"([{UNSPACED}]) ([{UNSPACED}])", r"\1\2"
             )
         strings = tf.strings.regex_replace(strings, " ", SPACE)
-        return tf.strings.unicode_split(strings, "UTF-8")
+        return self._around_symbols(
+            strings, lambda texts: tf.strings.unicode_split(texts, "UTF-8")
+        )
 
     def _pieces_of(self, strings):
         pieces = self._split(strings)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import MARK
+from keras_transformer.text.symbol_tokens import split_around_symbols
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import (
@@ -66,23 +67,30 @@ class LookupTokenizer(Tokenizer):
 
     @classmethod
     def train(
-        cls, lines: Iterable[str], size: int = DEFAULT_SIZE, **options: Any
+        cls,
+        lines: Iterable[str],
+        size: int = DEFAULT_SIZE,
+        *,
+        symbols: Sequence[str] = (),
+        **options: Any,
     ) -> Self:
         """A tokenizer of the most frequent tokens of a text.
 
         Args:
             lines: the text, streamed.
             size: tokens at most, the reserved ones included.
+            symbols: `symbols.SYMBOLS` to have them as tokens.
             **options: as of the class.
 
         Raises:
             InputError: there is no text.
         """
-        tags = options.get("tags", ())
+        reserved = [*options.get("tags", ()), *symbols]
         # Splitting needs no vocabulary; the one that counts has an empty one.
-        counting = cls([*SPECIAL_TOKENS, *tags], **options)
+        counting = cls([*SPECIAL_TOKENS, *reserved], **options)
         counts = count_tokens(lines, counting.split)
-        return cls(frequent_tokens(counts, size, cls.kind, tags), **options)
+        tokens = frequent_tokens(counts, size, cls.kind, reserved)
+        return cls(tokens, **options)
 
     def split(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """The tokens of each string, known or not, as ragged strings.
@@ -119,6 +127,12 @@ class LookupTokenizer(Tokenizer):
     def _split(self, strings):
         """Normalised strings `(B,)` to ragged tokens `(B, None)`."""
         raise NotImplementedError
+
+    def _around_symbols(self, strings, split):
+        """Tokens of strings `(B,)` by `split`, symbols apart from it."""
+        if self.first_symbol is None:
+            return split(strings)
+        return split_around_symbols(strings, split)
 
     def _encode(self, strings):
         tokens = self._split(strings)

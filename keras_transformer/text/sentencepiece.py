@@ -3,11 +3,12 @@
 import functools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import sentencepiece
 import tensorflow as tf
+from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.constants import SPACE, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
@@ -20,6 +21,10 @@ from keras_transformer.text.normalization import (
 )
 from keras_transformer.text.options import require_option
 from keras_transformer.text.subword_sampler import SubwordSampler
+from keras_transformer.text.symbol_tokens import (
+    spaces_from_words,
+    spaces_to_words,
+)
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import LARGEST_CONTENT, UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
@@ -89,6 +94,7 @@ class SentencePieceTokenizer(Tokenizer):
         model_type: str = "unigram",
         seed: int = 1,
         characters: bool = False,
+        symbols: Sequence[str] = (),
         **options: Any,
     ) -> Self:
         """A tokenizer by a model of a text.
@@ -104,6 +110,7 @@ class SentencePieceTokenizer(Tokenizer):
             seed: chooses the sentences of a text of millions.
             characters: True makes each Chinese or Japanese character a piece
                 of its own.
+            symbols: `symbols.SYMBOLS` to have them as pieces.
             **options: `tags`, and see `Normalizer`.
 
         Raises:
@@ -118,6 +125,7 @@ class SentencePieceTokenizer(Tokenizer):
             characters=characters,
             normalizer=Normalizer(**own),
             tags=options.get("tags", ()),
+            symbols=symbols,
         )
         return cls(model, **options)
 
@@ -186,6 +194,12 @@ class SentencePieceTokenizer(Tokenizer):
         """True with pieces such as <0xE6>, for rare characters."""
         return any(map(self._processor.is_byte, range(self.vocabulary_size)))
 
+    @functools.cached_property
+    def _adds_space(self):
+        """True if the model puts a space before a text."""
+        proto = sentencepiece_model_pb2.ModelProto.FromString(self._model)
+        return proto.normalizer_spec.add_dummy_prefix
+
     @property
     def _pieces(self):
         """The model as TF Text's, once there is text."""
@@ -212,6 +226,8 @@ class SentencePieceTokenizer(Tokenizer):
         strings = squeeze(strings)
         if self._known is None:  # Others' models weren't trained so.
             strings = escape(strings)
+        if self.first_symbol is not None:
+            strings = spaces_to_words(strings, self._adds_space)
         if not self._has_codes:
             return strings
         # One that is no code of the model is text.
@@ -246,7 +262,7 @@ class SentencePieceTokenizer(Tokenizer):
         # TF Text would leave tags out, and has more marks for broken bytes.
         if self.tags or self._skips_pieces or self._has_bytes:
             return super()._decode(ids)
-        return _unspaced(self._pieces.detokenize(ids))
+        return self._unspaced(self._pieces.detokenize(ids))
 
     def _strings_of(self, ids):
         pieces = [piece.encode() for piece in self.tokens()]
@@ -262,7 +278,15 @@ class SentencePieceTokenizer(Tokenizer):
         text = tf.strings.reduce_join(tokens, axis=1)
         if self._has_bytes:  # They may be of no character.
             text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
-        return _unspaced(tf.strings.regex_replace(text, SPACE, " "))
+        return self._unspaced(tf.strings.regex_replace(text, SPACE, " "))
+
+    def _unspaced(self, text):
+        """Text as it was: no piece says whether a space begins it."""
+        if self.first_symbol is not None:
+            if self._adds_space:
+                text = tf.strings.regex_replace(text, "^ +", "")
+            text = spaces_from_words(text)
+        return unescape(tf.strings.regex_replace(text, "^ +", ""))
 
     def _content(self):
         return self._model
@@ -270,11 +294,6 @@ class SentencePieceTokenizer(Tokenizer):
     @classmethod
     def _from_content(cls, content: bytes, options: dict) -> Self:
         return cls(content, **options)
-
-
-def _unspaced(text):
-    """Text as it was: no piece says whether a space begins it."""
-    return unescape(tf.strings.regex_replace(text, "^ +", ""))
 
 
 def _read(path):

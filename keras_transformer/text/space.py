@@ -28,7 +28,8 @@ class SpaceTokenizer(LookupTokenizer):
     kind = "space"
 
     def _split(self, strings):
-        return tf.strings.split(strings)  # (B, None)
+        # (B, None)
+        return self._around_symbols(strings, tf.strings.split)
 
     def _join(self, tokens):
         return tf.strings.reduce_join(tokens, axis=1, separator=" ")

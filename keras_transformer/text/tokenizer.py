@@ -1,5 +1,6 @@
 """Tokenizer: the interface that every kind has, framing, and its folder."""
 
+import functools
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.errors import InputError, shown
+from keras_transformer.symbols import first_symbol
 from keras_transformer.system.checksums import digest
 from keras_transformer.system.files import (
     read_bytes,
@@ -184,6 +186,11 @@ class Tokenizer(tf.Module):
     def tags(self) -> list[str]:
         """Tokens that may stand before a text, in the order of their ids."""
         return self._tags.tolist()
+
+    @functools.cached_property
+    def first_symbol(self) -> int | None:
+        """The id of the first of `symbols.SYMBOLS`; None: they are text."""
+        return first_symbol(self.tokens())
 
     def with_prefix(self, prefix: str) -> "Tokenizer":
         """The same, with a language code before texts that have none.

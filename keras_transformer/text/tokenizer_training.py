@@ -66,11 +66,12 @@ def build_tokenizer(
             seed=config.seed,
             characters=kind == "mixed",
             tags=tags,
+            symbols=config.symbols,
             simplify=simplify,
         )
     tokenizer, options = lookup_class(kind, config, simplify, tags)
     size = vocabulary_size or lookup.DEFAULT_SIZE
-    return tokenizer.train(lines(), size, **options)
+    return tokenizer.train(lines(), size, symbols=config.symbols, **options)
 
 
 def lookup_class(

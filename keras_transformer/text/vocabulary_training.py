@@ -26,6 +26,7 @@ from keras_transformer.constants import (
     UNK_ID,
 )
 from keras_transformer.errors import InputError, shown
+from keras_transformer.symbols import SYMBOL
 from keras_transformer.text.normalization import (
     MARK,
     UNSPACED,
@@ -33,6 +34,7 @@ from keras_transformer.text.normalization import (
     escape,
     squeeze,
 )
+from keras_transformer.text.symbol_tokens import spaces_to_words
 from keras_transformer.text.tags import split_tags
 from keras_transformer.text.tokenizer import UNKNOWN
 
@@ -149,6 +151,7 @@ def train_sentencepiece(
     characters: bool = False,
     normalizer: Normalizer | None = None,
     tags: Sequence[str] = (),
+    symbols: Sequence[str] = (),
 ) -> bytes:
     """A SentencePiece model of the lines.
 
@@ -165,6 +168,7 @@ def train_sentencepiece(
             its own, with no space before a text.
         normalizer: what tokenization will do to text first.
         tags: pieces of their own after the reserved ones; not trained on.
+        symbols: the same, after the tags: `symbols.SYMBOLS` or none.
 
     Returns:
         The model's bytes, for `SentencePieceTokenizer`.
@@ -172,7 +176,9 @@ def train_sentencepiece(
     Raises:
         InputError: no text, or more characters than `vocabulary_size`.
     """
-    lines = _normalised(lines, normalizer or Normalizer(), tags, characters)
+    lines = _normalised(
+        lines, normalizer or Normalizer(), tags, bool(symbols), characters
+    )
     lines = _sample((line for line in lines if line), MAX_SENTENCES, seed)
     if not lines:
         raise InputError(
@@ -199,6 +205,8 @@ def train_sentencepiece(
     if tags:
         # SentencePiece makes none of them from text.
         options["control_symbols"] = [*tags]
+    if symbols:
+        options["user_defined_symbols"] = [*symbols]
     try:
         return _train(lines, options)
     except RuntimeError as error:
@@ -302,12 +310,18 @@ def _character_coverage(lines, vocabulary_size, byte_fallback) -> float:
     return 1.0 if 2 * distinct <= vocabulary_size else 0.9995
 
 
-def _normalised(lines, normalizer, tags, characters) -> Iterator[str]:
+def _normalised(
+    lines, normalizer, tags, has_symbols, characters
+) -> Iterator[str]:
     def normalise(strings):
         strings = normalizer(strings)
         if tags:
             _, strings = split_tags(strings, tags)
         strings = escape(squeeze(strings))
+        if has_symbols:  # Words have the same pieces beside them.
+            strings = spaces_to_words(strings, not characters)
+            strings = tf.strings.regex_replace(strings, SYMBOL, "")
+            strings = squeeze(strings)
         if characters:
             strings = tf.strings.regex_replace(
                 strings, f"[{UNSPACED}]", rf"{_DELIMITER}\0{_DELIMITER}"

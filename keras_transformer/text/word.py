@@ -14,6 +14,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.blank import WHITE_SPACE
+from keras_transformer.symbols import (
+    CLOSING_SYMBOL,
+    OPENING_SYMBOL,
+    TERM_TARGET,
+)
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.normalization import MARK
 from keras_transformer.text.options import require_boolean
@@ -136,6 +141,12 @@ _JOIN_RULES = (
     ("  ", " "),
 )
 
+# Symbols of pairs touch the words between them.
+_SYMBOL_RULES = (
+    (f" ({OPENING_SYMBOL}) ", rf" \1{MARK}"),
+    (f" ({CLOSING_SYMBOL}|{TERM_TARGET}) ", rf"{MARK}\1 "),
+)
+
 
 class WordTokenizer(LookupTokenizer):
     """English words and punctuation.
@@ -180,9 +191,12 @@ class WordTokenizer(LookupTokenizer):
     def _split(self, strings):
         if self.lowercase:
             strings = _lower(strings)
-        return tf.strings.split(_apply(_SPLIT_RULES, strings))
+        return self._around_symbols(strings, _split_words)
 
     def _pieces_of(self, strings):
+        return self._around_symbols(strings, self._typed_words)
+
+    def _typed_words(self, strings):
         spaced = _spaced(strings)
         if self.lowercase:
             # The tokens are those of lowered text, and a few rules heed case.
@@ -193,7 +207,11 @@ class WordTokenizer(LookupTokenizer):
 
     def _join(self, tokens):
         text = tf.strings.reduce_join(tokens, axis=1, separator=_SEPARATOR)
-        return tf.strings.strip(_apply(_JOIN_RULES, text))
+        rules: Sequence = _JOIN_RULES
+        if self.first_symbol is not None:
+            first, *others = rules
+            rules = (first, *_SYMBOL_RULES, *others)
+        return tf.strings.strip(_apply(rules, text))
 
 
 def _lower(strings):
@@ -202,9 +220,14 @@ def _lower(strings):
     return tf.strings.lower(strings, encoding="utf-8")
 
 
+def _split_words(strings):
+    """Strings `(B,)` to ragged tokens `(B, None)`."""
+    return tf.strings.split(_apply(_SPLIT_RULES, strings))
+
+
 def _spaced(strings):
     """Strings `(B,)` with one space between tokens."""
-    tokens = tf.strings.split(_apply(_SPLIT_RULES, strings))
+    tokens = _split_words(strings)
     return tf.strings.reduce_join(tokens, axis=1, separator=" ")
 
 

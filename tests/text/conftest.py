@@ -15,7 +15,10 @@ LINES = {
 
 @pytest.fixture(
     scope="session",
-    params=["word", "character", "unigram", "bpe", "mixed", "bytes", "tagged"],
+    params=[
+        *("word", "character", "unigram", "bpe", "mixed", "bytes"),
+        *("tagged", "symbols"),
+    ],
 )
 def tokenizer(request):
     """A small tokenizer of each kind."""
@@ -24,11 +27,13 @@ def tokenizer(request):
 
 def _make_tokenizer(name, **options):
     language = "zh" if name in ("character", "mixed") else "en"
-    size = 2048 if name == "bytes" else 60
+    size = {"bytes": 2048, "symbols": 110}.get(name, 60)
     tags = ["<BT>"] if name == "tagged" else []
     if name in ("unigram", "bpe"):
         options["sentencepiece_model"] = name
-    if name in ("unigram", "bpe", "bytes", "tagged"):
+    if name == "symbols":
+        options["markup"] = name
+    if name in ("unigram", "bpe", "bytes", "tagged", "symbols"):
         name = "sentencepiece"
     return build_tokenizer(
         name,

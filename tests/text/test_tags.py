@@ -118,5 +118,5 @@ def test_configuration_refuses_what_is_no_tag(tags):
 
 
 def test_vocabulary_has_space_beside_the_tags():
-    with pytest.raises(InputError, match="more than the 6 reserved tokens and"):
+    with pytest.raises(InputError, match="more than the 6 reserved"):
         word_data(source_tags=TAGS, source_vocabulary_size=6)

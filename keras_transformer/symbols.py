@@ -1,0 +1,42 @@
+"""Symbols: reserved tokens that stand for markup and terms in a text.
+
+`⟨1⟩` and `⟨/1⟩` stand for a pair of tags, `⟨1/⟩` for a tag or a placeholder
+that is alone. A term is `⟨t⟩source words⟨=⟩target words⟨/t⟩`, in sources only.
+A tokenizer whose vocabulary has them makes each one token, whatever is beside
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Pairs and single marks of a text have numbers from 1 to this.
+NUMBERS = 16
+_ALL = range(1, NUMBERS + 1)
+OPENING = tuple(f"⟨{k}⟩" for k in _ALL)
+CLOSING = tuple(f"⟨/{k}⟩" for k in _ALL)
+SINGLE = tuple(f"⟨{k}/⟩" for k in _ALL)
+MARKUP_SYMBOLS = (*OPENING, *CLOSING, *SINGLE)
+TERM_SYMBOLS = TERM_START, TERM_TARGET, TERM_END = ("⟨t⟩", "⟨=⟩", "⟨/t⟩")
+# In the order of their ids, which follow one another.
+SYMBOLS = (*MARKUP_SYMBOLS, *TERM_SYMBOLS)
+
+# Regular expressions, of Python and of RE2.
+_NUMBER = "(?:[1-9]|1[0-6])"
+SYMBOL = f"⟨(?:/?{_NUMBER}|{_NUMBER}/|/?t|=)⟩"
+OPENING_SYMBOL = f"⟨(?:{_NUMBER}|t)⟩"
+CLOSING_SYMBOL = f"⟨/(?:{_NUMBER}|t)⟩"
+
+
+def first_symbol(tokens: Sequence[str]) -> int | None:
+    """The id of the first symbol of a vocabulary; None: it has none.
+
+    Args:
+        tokens: in the order of their ids. Some symbols alone, or in another
+            order, are tokens like others.
+    """
+    if SYMBOLS[0] not in tokens:
+        return None
+    first = tokens.index(SYMBOLS[0])
+    found = tuple(tokens[first : first + len(SYMBOLS)])
+    return first if found == SYMBOLS else None
