@@ -1,0 +1,250 @@
+"""Glossary: terms, each with the translation that is wanted.
+
+References: Dinu et al. 2019, "Training Neural Machine Translation to Apply
+Terminology Constraints", whose form "append" `annotated` writes; Bergmanis and
+Pinnis 2021, "Facilitating Terminology Translation with Target Lemma
+Annotations", for terms that come out inflected.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from keras_transformer.documents.document import read_text
+from keras_transformer.documents.markup import MARKUP
+from keras_transformer.errors import InputError, shown
+from keras_transformer.symbols import (
+    SYMBOL,
+    TERM_END,
+    TERM_START,
+    TERM_TARGET,
+)
+
+_ACCEPTED = "Accepted: SOURCE, tab, TARGET, which is empty if SOURCE stays"
+_LONGEST = 200  # characters of a term
+# Scripts without spaces: each of their characters is a word.
+_UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007"
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
+)
+# Of a word: the ending that a form of it may lack, and have more.
+_FEWEST_LETTERS, _LOST, _MORE = 4, 2, 3
+
+
+class Word(NamedTuple):
+    """A word or a mark of punctuation in a text.
+
+    Attributes:
+        start, end: its place, characters.
+        barrier: True for markup, which no term goes over.
+    """
+
+    start: int
+    end: int
+    barrier: bool = False
+
+
+class Found(NamedTuple):
+    """A term in a text.
+
+    Attributes:
+        start, end: its place, characters.
+        target: the translation that is wanted; "": it stays as it is.
+    """
+
+    start: int
+    end: int
+    target: str
+
+
+def words_of(text: str) -> list[Word]:
+    """The words of a text, in order.
+
+    A hyphen within a word is part of it. In scripts that put no spaces
+    between words each character is one.
+    """
+    return [
+        Word(*match.span(), match.lastgroup == "markup")
+        for match in _pattern().finditer(text)
+    ]
+
+
+@functools.cache
+def _pattern():
+    # Marks are vowels of some scripts, which Python takes for no letters.
+    points = range(0x300, min(0x20000, sys.maxunicode))
+    marks = "".join(
+        character
+        for character in map(chr, points)
+        if unicodedata.category(character)[0] == "M"
+    )
+    letter = rf"[^\W{_UNSPACED}{marks}]"
+    letters = rf"{letter}+(?:[{marks}]+{letter}*)*"
+    return re.compile(
+        rf"(?P<markup>{SYMBOL}|{MARKUP})|[{_UNSPACED}][{marks}]*"
+        rf"|{letters}(?:[-\u2010\u2011]{letters})*|\S",
+        re.DOTALL,
+    )
+
+
+class Glossary:
+    """Finds terms: the longest first, by whole words, none within markup.
+
+    A term without capitals is found in any case, another one as it is
+    written.
+
+    Args:
+        terms: pairs of a term and its translation; "": it stays as it is.
+
+    Raises:
+        InputError: one is no such pair, or a term has two translations.
+
+    Example:
+        >>> glossary = Glossary([("cell", "Zelle"), ("cell range", "Bereich")])
+        >>> glossary.find("Cell range, cells")
+        [Found(start=0, end=10, target='Bereich')]
+    """
+
+    def __init__(self, terms: Iterable[tuple[str, str]]) -> None:
+        self._targets: dict[str, str] = {}
+        # Of terms by their first word, in lower case: how many words they have.
+        self._sizes: dict[str, list[int]] = {}
+        for number, term in enumerate(terms, 1):
+            self._add(term, f"term {number}")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> Glossary:
+        """The glossary of a TSV file: term, translation, what isn't read.
+
+        Raises:
+            InputError: it can't be read, or a line is no term.
+        """
+        glossary = cls(())
+        lines = read_text(pathlib.Path(path)).removeprefix("\ufeff").split("\n")
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                columns = line.rstrip("\r").split("\t")
+                glossary._add(columns[:2], f"{path}, line {number}")
+        if not len(glossary):
+            raise InputError(f"{path}: no term in it. {_ACCEPTED}")
+        return glossary
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+    def _add(self, term, where):
+        if not _is_term(term):
+            raise InputError(
+                f"{where}: {shown(term)}. {_ACCEPTED}, up to {_LONGEST} "
+                "characters each, without ⟨ and ⟩"
+            )
+        source, target = (" ".join(side.split()) for side in term)
+        known = self._targets.setdefault(source, target)
+        if known != target:
+            raise InputError(
+                f"{where}: {shown(source)} is {shown(target)} here, "
+                f"{shown(known)} before. Accepted: one translation of a term"
+            )
+        words = words_of(source)
+        sizes = self._sizes.setdefault(_first(source, words), [])
+        if len(words) not in sizes:
+            sizes.append(len(words))
+            sizes.sort(reverse=True)
+
+    def find(self, text: str) -> list[Found]:
+        """The terms in a text, in order; none overlaps another."""
+        words = words_of(text)
+        found, index = [], 0
+        while index < len(words):
+            size, target = self._at(text, words, index)
+            if size:
+                last = words[index + size - 1]
+                found.append(Found(words[index].start, last.end, target))
+            index += size or 1
+        return found
+
+    def _at(self, text, words, index):
+        """How many words the term at a word has, 0 for none; its target."""
+        first = text[words[index].start : words[index].end].casefold()
+        for size in self._sizes.get(first, ()):
+            chosen = words[index : index + size]
+            if len(chosen) < size or any(word.barrier for word in chosen):
+                continue
+            surface = " ".join(text[chosen[0].start : chosen[-1].end].split())
+            for form in (surface, surface.lower()):
+                if form in self._targets:
+                    return size, self._targets[form]
+        return 0, ""
+
+
+def _is_term(term):
+    """True for a pair of texts that can be annotated."""
+    return (
+        isinstance(term, list | tuple)
+        and len(term) == 2
+        and all(isinstance(side, str) for side in term)
+        and bool(term[0].strip())
+        and not any(set("⟨⟩") & {*side} for side in term)
+        and max(map(len, term)) <= _LONGEST
+    )
+
+
+def _first(text, words):
+    return text[words[0].start : words[0].end].casefold()
+
+
+def annotated(text: str, terms: Iterable[Found]) -> str:
+    """A text whose terms have their translations beside them.
+
+    `⟨t⟩cell⟨=⟩Zelle⟨/t⟩`: a model that was trained with such takes the
+    translation, and inflects it as its sentence does.
+
+    Args:
+        text: the source.
+        terms: in it, in order.
+    """
+    parts, end = [], 0
+    for term in terms:
+        source = text[term.start : term.end]
+        parts += [
+            *(text[end : term.start], TERM_START, source),
+            *(TERM_TARGET, term.target or source, TERM_END),
+        ]
+        end = term.end
+    return "".join([*parts, text[end:]])
+
+
+def has_form(text: str, term: str, exact: bool = False) -> bool:
+    """True if a text has a term, as it is or inflected, in any case.
+
+    Each word of a form begins as the term's: with all of it, or all but two
+    letters where four are left; and it has at most three letters more.
+
+    Args:
+        text: a translation.
+        term: as a glossary has it.
+        exact: whether no other form counts.
+    """
+    wanted, words = (
+        [side[w.start : w.end].casefold() for w in words_of(side)]
+        for side in (term, text)
+    )
+    same = str.__eq__ if exact else _is_form
+    return any(
+        all(map(same, words[index:], wanted))
+        for index in range(len(words) - len(wanted) + 1)
+    )
+
+
+def _is_form(word, wanted):
+    kept = len(wanted) - _LOST
+    stem = wanted[:kept] if kept >= _FEWEST_LETTERS else wanted
+    return word.startswith(stem) and len(word) <= len(wanted) + _MORE
