@@ -7,10 +7,11 @@ workers which only clean text do without its memory.
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,10 @@ from keras_transformer.system.machine import set_threads
 
 # Ids of pairs that a corpus may have.
 _IDS = 1 << 40
+
+# From a training pair to what is trained on, and counts of what was done; can
+# be pickled.
+Rewrite = Callable[[Pair], tuple[Pair, Mapping[str, int]]]
 
 
 class CleanedBlock(NamedTuple):
@@ -123,6 +128,26 @@ class CorpusTasks:
         }
         dropped = dict(report.dropped)
         return CleanedBlock(block.corpus, report.read, dropped), rows
+
+    def write_rewritten(
+        self, split: str, shard: int, shards: int, rewrite: Rewrite
+    ) -> collections.Counter:
+        """Writes the text of a shard as `rewrite` makes it; its counts."""
+        rows = self.texts(split, shard, shards, "place, source, target")
+        places, pairs = [], []
+        counts: collections.Counter = collections.Counter()
+        for place, *pair in itertools.chain.from_iterable(rows):
+            rewritten, done = rewrite(tuple(pair))
+            places.append(place)
+            pairs.append(rewritten)
+            counts.update(done)
+        if pairs:
+            source, target = zip(*pairs, strict=True)
+            self._database.write(
+                self._work / "rewritten" / f"{split}-{shard:06d}.parquet",
+                {"place": np.array(places), "source": source, "target": target},
+            )
+        return counts
 
     def write_counts(self, side: str, shard: int, shards: int) -> None:
         """Counts the tokens of a side of a training shard, into a file.
@@ -228,8 +253,9 @@ class CorpusTasks:
     ) -> Iterator[list[tuple]]:
         """Yields the pairs of a shard, or a side, in order, some at a time."""
         first, last = key_range(shard, shards)
+        files = self._work / f"{split}*.parquet"
         return self._database.rows(
-            f"SELECT {sides} FROM read_parquet('{self._work}/{split}.parquet') "
+            f"SELECT {sides} FROM read_parquet('{files}') "
             f"WHERE place BETWEEN {first} AND {last}"
         )
 

@@ -6,6 +6,7 @@ What is done is the same: the tasks of `data.corpus_tasks`, the queries of
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import pathlib
@@ -19,6 +20,7 @@ from keras_transformer.data.corpus_tasks import (
     CleanedBlock,
     CorpusTasks,
     EncodedShard,
+    Rewrite,
     use_one_thread,
 )
 from keras_transformer.data.database import Database, plain_path
@@ -49,6 +51,14 @@ class Engine(Protocol):
 
     def remove_tables(self) -> None:
         """Removes all tables, but not what `sort` has kept."""
+
+    def rewrite(
+        self, split: str, shards: int, rewrite: Rewrite
+    ) -> Iterator[collections.Counter]:
+        """Keeps what is made of the text of a split in place of it.
+
+        Yields the counts of parts of it.
+        """
 
     def count(self, side: str, shards: int) -> Iterator[object]:
         """Makes the table `source_tokens` or `target_tokens` of training.
@@ -106,6 +116,20 @@ class LocalEngine:
         self.tables.close()
         self.tables.open()
         shutil.rmtree(self._work / "pairs")
+
+    def rewrite(
+        self, split: str, shards: int, rewrite: Rewrite
+    ) -> Iterator[collections.Counter]:
+        """See `Engine.rewrite`."""
+        new = self._work / "rewritten"
+        new.mkdir()
+        yield from self._do(
+            (CorpusTasks.write_rewritten, split, shard, shards, rewrite)
+            for shard in range(shards)
+        )
+        (self._work / f"{split}.parquet").unlink()
+        for path in new.iterdir():
+            path.rename(self._work / path.name)
 
     def count(self, side: str, shards: int) -> Iterator[object]:
         """See `Engine.count`."""

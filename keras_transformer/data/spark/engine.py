@@ -7,6 +7,7 @@ comes out is what one machine makes, byte for byte.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import json
@@ -20,6 +21,7 @@ from keras_transformer.data.corpus_tasks import (
     CleanedBlock,
     CorpusTasks,
     EncodedShard,
+    Rewrite,
     use_one_thread,
 )
 from keras_transformer.data.keys import KEY_BITS
@@ -129,6 +131,25 @@ class SparkEngine:
         """See `Engine.remove_tables`."""
         self.tables.close()
         self._cleaned.unpersist()
+
+    def rewrite(
+        self, split: str, shards: int, rewrite: Rewrite
+    ) -> Iterator[collections.Counter]:
+        """See `Engine.rewrite`; done for all shards at once."""
+        from pyspark import StorageLevel
+
+        from keras_transformer.data.spark import tasks
+
+        before = self._text[split]
+        task = functools.partial(tasks.rewrite, rewrite=rewrite)
+        text = before.mapInArrow(task, tasks.REWRITTEN_SCHEMA)
+        text = text.persist(StorageLevel.DISK_ONLY)
+        for (counts,) in (
+            text.where("counts IS NOT NULL").select("counts").collect()
+        ):
+            yield collections.Counter(json.loads(counts))
+        self._text[split] = text.drop("counts")
+        before.unpersist()
 
     def count(self, side: str, shards: int) -> Iterator[object]:
         """See `Engine.count`; they are counted when the table is used."""

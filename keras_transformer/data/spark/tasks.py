@@ -5,6 +5,7 @@ They run in Python processes that have this package installed.
 
 from __future__ import annotations
 
+import collections
 import functools
 import json
 import pathlib
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import Part, read_part
-from keras_transformer.data.corpus_tasks import CorpusTasks
+from keras_transformer.data.corpus_tasks import CorpusTasks, Rewrite
 from keras_transformer.data.database import CHUNK
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import COLUMNS
@@ -26,6 +27,7 @@ from keras_transformer.system.remote import RemotePath, any_path
 
 Batches = Iterable[pa.RecordBatch]
 
+REWRITTEN_SCHEMA = "place long, source string, target string, counts string"
 COUNTED_SCHEMA = "token string, n long"
 ENCODED_SCHEMA = "shard long, result binary"
 # What `clean` gives: pairs, or a report alone.
@@ -84,6 +86,37 @@ def _cleaned_batch(rows, count):
         for name, kind in _CLEANED.items()
     }
     return pa.RecordBatch.from_pydict(columns)
+
+
+def rewrite(batches: Batches, rewrite: Rewrite) -> Iterator[pa.RecordBatch]:
+    """Makes the text of pairs that is trained on.
+
+    Args:
+        batches: of `place`, `source` and `target`.
+        rewrite: of each pair.
+
+    Yields:
+        rows of `REWRITTEN_SCHEMA`; the first has the counts of all that come
+        with it, as JSON.
+    """
+    for batch in batches:
+        columns = batch.to_pydict()
+        counts: collections.Counter = collections.Counter()
+        for row, pair in enumerate(
+            zip(columns["source"], columns["target"], strict=True)
+        ):
+            pair, done = rewrite(pair)
+            columns["source"][row], columns["target"][row] = pair
+            counts.update(done)
+        rest = [None] * (batch.num_rows - 1)
+        table = {
+            "place": batch.column("place"),
+            "source": pa.array(columns["source"], pa.string()),
+            "target": pa.array(columns["target"], pa.string()),
+            "counts": pa.array([json.dumps(counts), *rest], pa.string()),
+        }
+        if batch.num_rows:
+            yield pa.RecordBatch.from_pydict(table)
 
 
 def count_tokens(
