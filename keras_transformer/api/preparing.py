@@ -41,6 +41,7 @@ def prepare(
     load: Callable[[], None] | None = None,
     engine: str = "local",
     master: str | None = None,
+    terms: str | os.PathLike | None = None,
     **data: Any,
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
@@ -102,6 +103,7 @@ def prepare(
         load=load,
         engine=engine,
         master=master,
+        terms=terms,
     )
 
 

@@ -23,6 +23,8 @@ _OWN = {
     "(characters of Chinese and Japanese, else sentencepiece), or auto "
     "(default): mixed or sentencepiece, by language",
     "target_tokenizer": "the same",
+    "term_share": "share of the sources in which terms are annotated, such as "
+    "0.2; needs --markup symbols (default: 0)",
     "epochs": "passes over the data",
     "beam_size": "1 is greedy",
     "batch_size": "sentences at a time",
@@ -221,7 +223,9 @@ def add_settings(
                     flag(key),
                     action=_Setting,
                     const=f"{section}.{key}",
-                    metavar={str: "NAME", int: "N"}.get(kind, "HOW"),
+                    metavar={str: "NAME", int: "N", float: "SHARE"}.get(
+                        kind, "HOW"
+                    ),
                     help=_OWN[key],
                 )
     parser.add_argument(

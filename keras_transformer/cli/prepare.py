@@ -77,6 +77,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use the tokenizers of a run or of prepared data, make no new "
         "ones",
     )
+    parser.add_argument(
+        "--terms",
+        metavar="FILE",
+        help="TSV of terms and their translations, which are annotated in a "
+        "share of the sources, as phrases of the corpus are; see --term-share",
+    )
     add_number(
         parser,
         "--workers",
@@ -93,6 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             *("source_language", "target_language"),
             *("source_tokenizer", "target_tokenizer"),
+            "term_share",
         ),
         "SentencePiece, one vocabulary where both languages have one script",
     )
@@ -126,6 +133,7 @@ def run(arguments: argparse.Namespace) -> None:
             load=load_tensorflow,
             engine=arguments.engine,
             master=arguments.master,
+            terms=arguments.terms,
         )
     describe(prepared, arguments.out)
     few = few_pairs(prepared)
@@ -145,6 +153,14 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
     corpora = report["corpora"]
     if len(corpora) > 1 or any(c["weight"] != 1 or c["tag"] for c in corpora):
         rows += [("corpus", _corpus(corpus)) for corpus in corpora]
+    if terms := report.get("terms"):
+        rows.append(
+            (
+                "terms",
+                f"in {terms['pairs']:,} sources, {terms['listed']:,} listed, "
+                f"{terms['drawn']:,} drawn from the corpus",
+            )
+        )
     config = prepared.config
     rows.append(
         ("languages", f"{config.source_language} to {config.target_language}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from keras_transformer.config.validation import (
+    Fraction,
     PositiveInt,
     Rule,
     Section,
@@ -56,6 +57,9 @@ class DataConfig(Section):
     # keep: tags and placeholders are text like the rest; symbols: a token
     # stands for each, see `symbols`
     markup: Literal["keep", "symbols"] = "keep"
+    # Share of the pairs in whose sources terms have their translations beside
+    # them, so that a model learns to take those of a glossary; needs symbols
+    term_share: Fraction = 0.0
     lowercase: bool = False  # word tokenizers only; the notebooks do
     # OpenCC t2s on the sides that are zh, unless the tag is of traditional
     # characters: zh-Hant, zh-TW, zh-HK, zh-MO, yue
@@ -105,6 +109,12 @@ class DataConfig(Section):
                 f"more than the {first} reserved tokens, tags and symbols",
                 size is None or size > first,
             )
+
+        self.require(
+            "term_share",
+            "0 unless data.markup is symbols",
+            not self.term_share or self.markup == "symbols",
+        )
 
     @property
     def symbols(self) -> tuple[str, ...]:

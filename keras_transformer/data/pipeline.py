@@ -43,6 +43,9 @@ from keras_transformer.data.selection import (
     places_query,
     text_query,
 )
+from keras_transformer.data.term_annotation import TermAnnotator
+from keras_transformer.data.word_links import WordLinks
+from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
@@ -241,6 +244,32 @@ class Pipeline:
             self._engine.sort(split, query)
         self._progress("sorting", total, total)
         self._engine.remove_tables()
+
+    def annotate_terms(self, glossary: Glossary | None) -> dict[str, int]:
+        """Annotates terms in sources of training, if the share says so.
+
+        Args:
+            glossary: of terms that are annotated beside those of the corpus.
+
+        Returns:
+            counts, see `TermAnnotator`; empty if none are wanted.
+        """
+        config, shards = self._config, self._shards[TRAIN]
+        if not config.term_share:
+            return {}
+        self._progress("linking words", 0, None)
+        texts = map(self._engine.training_text, SIDES)
+        links = WordLinks.learn(zip(*texts, strict=True))
+        annotate = TermAnnotator(
+            config.term_share, config.seed, links, glossary
+        )
+        total = self.reports[TRAIN].kept
+        counts = {"pairs": 0, "listed": 0, "drawn": 0}
+        parts = self._engine.rewrite(TRAIN, shards, annotate)
+        for part, done in enumerate(parts, start=1):
+            counts = {name: n + done[name] for name, n in counts.items()}
+            self._progress("annotating terms", total * part // shards, total)
+        return counts
 
     def build_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """New tokenizers of the training text."""

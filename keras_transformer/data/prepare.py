@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import json
 import os
+import pathlib
 import shlex
 import shutil
 import warnings
@@ -35,7 +36,9 @@ from keras_transformer.data.prepared import (
     fingerprint,
     sealed,
 )
+from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError, require_kind
+from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.files import write_json
 from keras_transformer.system.remote import (
     RemotePath,
@@ -64,6 +67,7 @@ def prepare(
     load: Callable[[], None] | None = None,
     engine: str = "local",
     master: str | None = None,
+    terms: str | os.PathLike | None = None,
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
@@ -106,14 +110,17 @@ def prepare(
             data from corpora that are larger than a machine.
         master: the address of Spark's cluster; None: what Spark's own
             configuration says, else all cores of this machine.
+        terms: glossary (see `Glossary.read`) whose terms are annotated in
+            sources, as `config.term_share` says, beside phrases of the corpus.
 
     Returns:
         The prepared data; of an address only what the manifest has. Its
         `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
-        `Mixture.describe`), `dev_overlap` (pairs of a dev file of which a side
-        is in training), `vocabulary_sizes`, `train_unknown_share` and
-        `dev_unknown_share` (unknown tokens, and bytes of characters without a
-        token, over tokens), by side. A
+        `Mixture.describe`), `terms` (see `TermAnnotator`), `dev_overlap`
+        (pairs of a dev file of which a side is in training),
+        `vocabulary_sizes`, `train_unknown_share` and `dev_unknown_share`
+        (unknown tokens, and bytes of characters without a token, over tokens),
+        by side. A
         `UserWarning` names columns in scripts of other languages, and
         `tokenizers` that know too few tokens.
 
@@ -139,6 +146,15 @@ def prepare(
         if hint := _hint(corpus, config):
             # Of the caller of `api.preparing`.
             warnings.warn(hint, stacklevel=3)
+    glossary = None
+    if terms is not None:
+        if not config.term_share:
+            raise InputError(
+                f"{terms}: terms need data.term_share, the share of pairs in "
+                "which they are annotated. Accepted: such as 0.2. Received: 0"
+            )
+        glossary = Glossary.read(terms)
+        described["terms"] = describe_file(pathlib.Path(terms))
     existing = tokenizers and existing_tokenizers(tokenizers, config)
     prints = [tokenizer.fingerprint() for tokenizer in existing or ()]
     if existing:
@@ -151,7 +167,7 @@ def prepare(
             engine, folder, out, config, inputs, workers, load, master
         ) as opened:
             pipeline = Pipeline(opened, folder, config, progress)
-            parts = _run(pipeline, inputs, existing, folder)
+            parts = _run(pipeline, inputs, existing, folder, glossary)
         shutil.rmtree(folder / "work")
         manifest = {
             "format": FORMAT,
@@ -298,7 +314,7 @@ def _open_engine(name, folder, out, config, inputs, workers, load, master):
     return spark_engine(folder, out, config, master, load)
 
 
-def _run(pipeline, inputs, tokenizers, folder):
+def _run(pipeline, inputs, tokenizers, folder, glossary):
     """Takes all steps, those to tokenizers if None are given.
 
     Returns:
@@ -308,6 +324,7 @@ def _run(pipeline, inputs, tokenizers, folder):
     pipeline.read(inputs.train)
     overlap = pipeline.select(inputs.dev_fraction)
     pipeline.sort()
+    terms = pipeline.annotate_terms(glossary)
     tokenizers = tokenizers or pipeline.build_tokenizers()
     save_tokenizers(tokenizers, folder)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
@@ -318,6 +335,7 @@ def _run(pipeline, inputs, tokenizers, folder):
         "report": {
             "cleaning": {split: report.to_dict() for split, report in reports},
             "corpora": pipeline.mixture.describe(),
+            "terms": terms,
             "dev_overlap": overlap,
             "vocabulary_sizes": {"source": source, "target": target},
             "train_unknown_share": unknown["train"],
