@@ -14,8 +14,8 @@ import pathlib
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from keras_transformer.documents.document import read_text
 from keras_transformer.documents.markup import MARKUP
@@ -137,6 +137,19 @@ class Glossary:
             raise InputError(f"{path}: no term in it. {_ACCEPTED}")
         return glossary
 
+    @classmethod
+    def of(cls, terms: Terms) -> Glossary:
+        """The glossary of what a caller gave.
+
+        Raises:
+            InputError: see `read` and the class.
+        """
+        if isinstance(terms, Glossary):
+            return terms
+        if isinstance(terms, str | os.PathLike):
+            return cls.read(terms)
+        return cls(terms.items() if isinstance(terms, Mapping) else terms)
+
     def __len__(self) -> int:
         return len(self._targets)
 
@@ -185,6 +198,12 @@ class Glossary:
         return 0, ""
 
 
+# A glossary, the path of its file, or its terms.
+Terms: TypeAlias = (
+    Glossary | str | os.PathLike | Mapping[str, str] | Iterable[tuple[str, str]]
+)
+
+
 def _is_term(term):
     """True for a pair of texts that can be annotated."""
     return (
@@ -209,7 +228,7 @@ def annotated(text: str, terms: Iterable[Found]) -> str:
 
     Args:
         text: the source.
-        terms: in it, in order.
+        terms: in it, in order. One that stays is its own translation.
     """
     parts, end = [], 0
     for term in terms:

@@ -1,0 +1,61 @@
+"""Terms: the translations that a glossary says, whatever translates.
+
+Text goes in and comes out: a model that has learned of terms finds their
+translations in its source, in a run, an export or on a server.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+
+from keras_transformer.documents.glossary import Glossary, Terms, annotated
+from keras_transformer.errors import InputError
+from keras_transformer.translation.request import Translation
+from keras_transformer.translation.stream import TranslateBatches
+
+
+def require_terms(has_terms: bool) -> None:
+    """Refuses a glossary for a model that has learned of no terms.
+
+    Raises:
+        InputError: says what would be accepted.
+    """
+    if not has_terms:
+        raise InputError(
+            "the model has learned of no terms. Accepted with a glossary: one "
+            "of data that was prepared with --markup symbols --term-share 0.2"
+        )
+
+
+def with_glossary(
+    translate_batches: TranslateBatches, terms: Terms | None
+) -> TranslateBatches:
+    """What translates batches of texts by a glossary; None: as it does.
+
+    Args:
+        translate_batches: see `stream_lines`.
+        terms: see `Glossary.of`.
+
+    Raises:
+        InputError: they aren't a glossary.
+    """
+    if terms is None:
+        return translate_batches
+    glossary = Glossary.of(terms)
+
+    def translate(batches: Iterator[list[str]]) -> Iterator[list[Translation]]:
+        sent: collections.deque[list[str]] = collections.deque()
+
+        def sources():
+            for lines in batches:
+                sent.append(lines)
+                yield [annotated(line, glossary.find(line)) for line in lines]
+
+        for results in translate_batches(sources()):
+            yield [
+                result._replace(source=line)
+                for line, result in zip(sent.popleft(), results, strict=True)
+            ]
+
+    return translate
