@@ -191,7 +191,10 @@ class Glossary:
             chosen = words[index : index + size]
             if len(chosen) < size or any(word.barrier for word in chosen):
                 continue
-            surface = " ".join(text[chosen[0].start : chosen[-1].end].split())
+            lines = text[chosen[0].start : chosen[-1].end].splitlines()
+            if len(lines) > 1:
+                continue
+            surface = " ".join(lines[0].split())
             for form in (surface, surface.lower()):
                 if form in self._targets:
                     return size, self._targets[form]

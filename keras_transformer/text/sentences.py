@@ -23,6 +23,7 @@ from keras_transformer.languages import (
     is_japanese,
     scripts_of_language,
 )
+from keras_transformer.symbols import TERM_END, TERM_START, TERM_TARGET
 from keras_transformer.system.yaml_text import load_yaml
 
 # Of code points that Unicode keeps for the inside of programs.
@@ -332,6 +333,7 @@ def _rules(language: str, facts: dict) -> _Rules:
         *_rules_without_end(language, facts),
         *_rules_of_ends(language),
         *_rules_of_pairs(language),
+        *_RULES_OF_TERMS,
         # Line ends, and white space at the end of the text.
         (
             f"{_END}?([{_SPACE}]*[{_LINE_END}][{WHITE_SPACE}]*|[{_SPACE}]+$)",
@@ -457,6 +459,13 @@ def _rules_of_pairs(language) -> _Rules:
         ),
     ]
     return rules * _NESTED_ENDS
+
+
+# A term and its translation stay together.
+_RULES_OF_TERMS: _Rules = [
+    (f"({TERM_START}[^⟨⟩{_END}]*){_END}([^⟨⟩]*{TERM_TARGET})", r"\1\2"),
+    (f"({TERM_TARGET}[^⟨⟩{_END}]*){_END}([^⟨⟩]*{TERM_END})", r"\1\2"),
+] * 2
 
 
 def _gap_rules(source_language: str, target_language: str) -> _Rules:

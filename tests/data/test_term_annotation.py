@@ -2,12 +2,20 @@
 
 import collections
 import pickle
+import random
+import re
 
 import pytest
+import tensorflow as tf
 
+from keras_transformer.data.prepare import prepare
+from keras_transformer.data.records import parse
 from keras_transformer.data.term_annotation import TermAnnotator
 from keras_transformer.data.word_links import WordLinks
 from keras_transformer.documents.glossary import Glossary
+from keras_transformer.errors import InputError
+from tests.data.conftest import contents
+from tests.word_data import word_data
 
 NOTHING = WordLinks({}, ())
 GLOSSARY = Glossary([("cell", "Zelle"), ("range", "Bereich"), ("Calc", "")])
@@ -64,3 +72,101 @@ def test_a_share_of_the_pairs_has_terms_and_it_stays_so():
     assert 0.2 < share < 0.3
     again = pickle.loads(pickle.dumps(annotator))
     assert [again(pair)[0] for pair in reversed(pairs)] == rewritten[::-1]
+
+
+OPTIONS = {
+    "target_language": "fr",
+    "target_tokenizer": "word",
+    "markup": "symbols",
+    "term_share": 0.5,
+    "shard_size": 100,
+}
+
+
+def records(prepared, split):
+    """The source tokens of a split's pairs, joined."""
+    tokens = prepared.source_tokenizer.tokens()
+    files = [str(path) for path in prepared.files(split)]
+    batch = tf.data.TFRecordDataset(files).batch(1000).get_single_element()
+    return [
+        " ".join(tokens[i] for i in ids) for ids in parse(batch)[0].to_list()
+    ]
+
+
+@pytest.fixture(scope="module")
+def term_data(tmp_path_factory):
+    """Data of 400 pairs whose words are those of the target, backwards."""
+    folder = tmp_path_factory.mktemp("terms")
+    names = ["cat", "dog", "bird", "fish", "cow", "duck", "goat"]
+    draw = random.Random(1)
+    with (folder / "train.tsv").open("w") as file:
+        for n in range(400):
+            words = draw.sample(names, 4) + [str(n)]
+            file.write(
+                f"{' '.join(words)}\t{' '.join(w[::-1] for w in words)}\n"
+            )
+    (folder / "terms.tsv").write_text("cat dog\tgod tac\nbird\tdrib\n")
+
+    def make(name, **options):
+        return prepare(
+            folder / "train.tsv",
+            folder / name,
+            word_data(**OPTIONS),
+            0.1,
+            terms=folder / "terms.tsv",
+            **options,
+        )
+
+    return make
+
+
+def test_prepared_sources_have_terms_and_tokens_of_both_sides(term_data):
+    prepared = term_data("here", workers=1)
+    report = prepared.report["terms"]
+    sources = records(prepared, "train")
+    annotated = [source for source in sources if "⟨t⟩" in source]
+    assert len(annotated) == report["pairs"]
+    assert 0.4 < report["pairs"] / len(sources) < 0.6
+    found = re.findall("⟨t⟩ (.*?) ⟨=⟩ (.*?) ⟨/t⟩", " ".join(sources))
+    assert len(found) == report["listed"] + report["drawn"]
+    assert report["listed"] > 50
+    assert report["drawn"] > 50
+    assert all(
+        sorted(target.split()) == sorted(word[::-1] for word in source.split())
+        for source, target in found
+        if source.isalpha()
+    )
+    assert "⟨t⟩" not in " ".join(records(prepared, "dev"))
+    assert "drib" in prepared.source_tokenizer.tokens()
+
+
+def test_workers_make_the_same_data(term_data):
+    both = [term_data(f"by{n}", workers=n) for n in (1, 2)]
+    one, other = (contents(prepared.path) for prepared in both)
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("options", "terms", "message"),
+    [
+        ({"markup": "keep"}, None, "term_share.*markup is symbols"),
+        (
+            {"term_share": 0.0},
+            "terms.tsv",
+            "terms.tsv: terms need data.term_share",
+        ),
+        ({}, "none.tsv", "none.tsv"),
+    ],
+)
+def test_what_terms_need(tmp_path, options, terms, message):
+    (tmp_path / "a.tsv").write_text("a\tb\n")
+    (tmp_path / "terms.tsv").write_text("a\tb\n")
+    with pytest.raises(InputError, match=message) as error:
+        prepare(
+            tmp_path / "a.tsv",
+            tmp_path / "data",
+            word_data(**(OPTIONS | options)),
+            terms=terms and tmp_path / terms,
+        )
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "data").exists()

@@ -52,6 +52,7 @@ TERMS = [
             "a cell  range cell",
             "a ⟨t⟩cell  range⟨=⟩Zellbereich⟨/t⟩ ⟨t⟩cell⟨=⟩Zelle⟨/t⟩",
         ),
+        ("cell\nrange", "⟨t⟩cell⟨=⟩Zelle⟨/t⟩\nrange"),
         ("cells, non-cell, cell-like", "cells, non-cell, cell-like"),
         ("OK, ok", "⟨t⟩OK⟨=⟩OK-Knopf⟨/t⟩, ok"),
         ("In Impress", "In ⟨t⟩Impress⟨=⟩Impress⟨/t⟩"),
