@@ -12,7 +12,6 @@ from __future__ import annotations
 import collections
 import itertools
 import math
-import pathlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -22,8 +21,10 @@ from keras_transformer.data.corpus import Pair
 from keras_transformer.data.model_1 import link, model_1
 from keras_transformer.documents.glossary import words_of
 
-# Pairs that words are learned from, which are held in memory.
-MOST_PAIRS = 100_000
+# Pairs of words of one sentence that are learned from, held in memory at some
+# 60 bytes each, and the words of a side, beyond which a sentence isn't.
+_MOST_LINKS = 10_000_000
+_LONGEST_SENTENCE = 40
 # The product of both probabilities, below which words don't agree.
 _LEAST = 0.002
 # Words that are too frequent to begin or end a phrase.
@@ -68,54 +69,39 @@ class WordLinks:
 
     @classmethod
     def learn(cls, pairs: Iterable[Pair]) -> WordLinks:
-        """The links of the words in pairs, in the first `MOST_PAIRS`."""
+        """The links of the words in pairs, of very many in the first ones."""
         numbers: tuple[dict, dict] = ({}, {})
         ids: tuple[list, list] = ([], [])
         lengths: tuple[list, list] = ([], [])
-        for pair in itertools.islice(pairs, MOST_PAIRS):
-            for side, text in enumerate(pair):
-                words = [word.lower for word in _words(text)]
+        links = 0
+        for pair in pairs:
+            spelled = [[word.lower for word in _words(text)] for text in pair]
+            source, target = map(len, spelled)
+            if max(source, target) > _LONGEST_SENTENCE:
+                continue
+            links += (source + 1) * (target + 1)
+            if links > _MOST_LINKS:
+                break
+            for side, words in enumerate(spelled):
                 known = numbers[side]
                 ids[side].extend(known.setdefault(w, len(known)) for w in words)
                 lengths[side].append(len(words))
         sources, targets = map(list, numbers)
         if not sources or not targets:
             return cls({}, ())
-        source, target = (
+        arrays = [
             (np.array(values), np.array(counts))
             for values, counts in zip(ids, lengths, strict=True)
-        )
+        ]
         counts = collections.Counter(ids[0]).most_common(_FREQUENT)
         return cls(
             {
                 (sources[s], targets[t]): score
-                for s, t, score in _agreement(source, target)
+                for s, t, score in _agreement(*arrays)
             },
             # A character of a script without spaces says too little.
             (sources[s] for s, _ in counts if sources[s] < "\u0e00"),
         )
-
-    def save(self, path: pathlib.Path) -> None:
-        """Writes them to a file."""
-        words = [*zip(*self._scores, strict=True)] or [(), ()]
-        np.savez(
-            path,
-            sources=np.array(words[0], str),
-            targets=np.array(words[1], str),
-            scores=np.array([*self._scores.values()]),
-            frequent=np.array(sorted(self._frequent), str),
-        )
-
-    @classmethod
-    def load(cls, path: pathlib.Path) -> WordLinks:
-        """Those in a file."""
-        with np.load(path) as arrays:
-            sources, targets, scores, frequent = (
-                arrays[name].tolist()
-                for name in ("sources", "targets", "scores", "frequent")
-            )
-        words = zip(sources, targets, strict=True)
-        return cls(dict(zip(words, scores, strict=True)), frequent)
 
     def phrases(self, source: str, target: str) -> list[Phrase]:
         """The phrases of a pair, none with markup or punctuation within."""
@@ -197,22 +183,17 @@ def _agreement(source, target) -> Iterator[tuple[int, int, float]]:
         source: ids of all sentences in a row, and the number of each.
         target: the same of as many targets.
     """
-    forward, backward = link(source, target), link(target, source)
     base = int(target[0].max()) + 1
-    forward_codes = forward.sources * base + forward.targets
-    backward_codes = backward.targets * base + backward.sources
-    # Neither has the empty word.
-    is_word = forward.sources >= 0, backward.sources >= 0
+    sources, targets, forward = _probabilities(source, target)
+    codes = sources * base + targets
+    targets, sources, backward = _probabilities(target, source)
     codes, here, there = np.intersect1d(
-        forward_codes[is_word[0]],
-        backward_codes[is_word[1]],
+        codes,
+        sources * base + targets,
         assume_unique=True,
         return_indices=True,
     )
-    scores = (
-        model_1(forward)[is_word[0]][here]
-        * model_1(backward)[is_word[1]][there]
-    )
+    scores = forward[here] * backward[there]
     kept = scores >= _LEAST
     codes, scores = codes[kept], scores[kept]
     yield from zip(
@@ -220,4 +201,15 @@ def _agreement(source, target) -> Iterator[tuple[int, int, float]]:
         (codes % base).tolist(),
         scores.tolist(),
         strict=True,
+    )
+
+
+def _probabilities(source, target):
+    """Sources, targets, and how probably each becomes its target, `(P,)`."""
+    links = link(source, target)
+    is_word = links.sources >= 0  # not the empty word
+    return (
+        links.sources[is_word],
+        links.targets[is_word],
+        model_1(links)[is_word],
     )

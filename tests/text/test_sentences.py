@@ -40,6 +40,8 @@ CASES = {
         "1. Open the file. |Close it.",
         "“Are you there?” |Nobody was.",
         "It is 5 p.m. now. |Go home.",
+        "Ask ⟨t⟩No! Yes. Or⟨=⟩Nein! Ja? Oder⟨/t⟩. |Go.",
+        "Press ⟨t⟩OK⟨=⟩Gut.⟨/t⟩. |⟨t⟩Go⟨=⟩Los⟨/t⟩ on.",
     ],
     "de": [
         "Am 3. Mai kam er. |Er blieb.",
