@@ -185,7 +185,7 @@ def train_sentencepiece(
             "there is no text to train a SentencePiece model on. "
             "Accepted: at least one line that isn't blank"
         )
-    vocabulary_size = vocabulary_size or pieces_of(lines)
+    vocabulary_size = vocabulary_size or pieces_of(lines) + len(symbols)
     # For characters without a piece.
     byte_fallback = vocabulary_size >= _SMALLEST_WITH_BYTES
     options = {

@@ -144,7 +144,8 @@ _JOIN_RULES = (
 # Symbols of pairs touch the words between them.
 _SYMBOL_RULES = (
     (f" ({OPENING_SYMBOL}) ", rf" \1{MARK}"),
-    (f" ({CLOSING_SYMBOL}|{TERM_TARGET}) ", rf"{MARK}\1 "),
+    (f" ({CLOSING_SYMBOL}) ", rf"{MARK}\1 "),
+    (f" ({TERM_TARGET}) ", rf"{MARK}\1{MARK}"),
 )
 
 

@@ -107,7 +107,7 @@ def test_words_and_tokens_with_spaces_give_the_text_back():
         "⟨1⟩a ⟨2/⟩ star⟨/1⟩ and ⟨t⟩cat⟨=⟩dog⟨/t⟩.",
     ]
     assert round_trip(make("word", lowercase=True), plain) == plain
-    spaced = ["the ⟨1⟩ cat ⟨/1⟩ saw ⟨2/⟩ ."]
+    spaced = ["The ⟨1⟩ cat ⟨/1⟩ saw ⟨2/⟩"]
     assert round_trip(make("space"), spaced) == spaced
 
 
