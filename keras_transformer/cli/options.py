@@ -23,6 +23,8 @@ _OWN = {
     "(characters of Chinese and Japanese, else sentencepiece), or auto "
     "(default): mixed or sentencepiece, by language",
     "target_tokenizer": "the same",
+    "markup": "keep (default): tags and placeholders are text; symbols: the "
+    "model learns to put them where they belong, and loses none",
     "term_share": "share of the sources in which terms are annotated, such as "
     "0.2; needs --markup symbols (default: 0)",
     "epochs": "passes over the data",
@@ -335,6 +337,18 @@ def config_changes(
     # Settings together, since two may only fit in company.
     own = settings(arguments, sections), setting_options(arguments)
     return [*settings_of(arguments.config), own]
+
+
+def add_placeholder_option(parser: Options, why: str) -> None:
+    """Regular expressions of a user's own marks."""
+    parser.add_argument(
+        "--placeholder",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="what is markup, too, beside tags, entities, %%s, {name}, "
+        f"addresses and the like, such as '~\\w'; may be repeated; {why}",
+    )
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:

@@ -33,6 +33,7 @@ from keras_transformer.cli.options import (
     add_config_options,
     add_engine_options,
     add_number,
+    add_placeholder_option,
     check_engine_options,
     config_changes,
 )
@@ -83,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="TSV of terms and their translations, which are annotated in a "
         "share of the sources, as phrases of the corpus are; see --term-share",
     )
+    add_placeholder_option(parser, "with --markup symbols")
     add_number(
         parser,
         "--workers",
@@ -99,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             *("source_language", "target_language"),
             *("source_tokenizer", "target_tokenizer"),
-            "term_share",
+            *("markup", "term_share"),
         ),
         "SentencePiece, one vocabulary where both languages have one script",
     )
@@ -114,6 +116,8 @@ def run(arguments: argparse.Namespace) -> None:
             "or a fraction"
         )
     changes = config_changes(arguments, ("data",))
+    if patterns := arguments.placeholder:
+        changes.append(({"data": {"placeholders": patterns}}, "--placeholder"))
     load_tensorflow()
     from keras_transformer.data.prepare import as_corpora, prepare
     from keras_transformer.data.prepared import few_pairs
@@ -153,6 +157,15 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
     corpora = report["corpora"]
     if len(corpora) > 1 or any(c["weight"] != 1 or c["tag"] for c in corpora):
         rows += [("corpus", _corpus(corpus)) for corpus in corpora]
+    if markup := report.get("markup"):
+        rows.append(
+            (
+                "markup",
+                f"{markup['masked']:,} pairs masked, {markup['different']:,} "
+                f"with different markup and {markup['too_many']:,} with too "
+                f"much without it, symbols put into {markup['injected']:,}",
+            )
+        )
     if terms := report.get("terms"):
         rows.append(
             (

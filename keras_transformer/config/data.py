@@ -57,6 +57,8 @@ class DataConfig(Section):
     # keep: tags and placeholders are text like the rest; symbols: a token
     # stands for each, see `symbols`
     markup: Literal["keep", "symbols"] = "keep"
+    # Regular expressions of markup beside tags, {name}, %s and addresses
+    placeholders: tuple[str, ...] = ()
     # Share of the pairs in whose sources terms have their translations beside
     # them, so that a model learns to take those of a glossary; needs symbols
     term_share: Fraction = 0.0
@@ -111,6 +113,11 @@ class DataConfig(Section):
             )
 
         self.require(
+            "placeholders",
+            "regular expressions that match no empty text",
+            all(map(is_pattern, self.placeholders)),
+        )
+        self.require(
             "term_share",
             "0 unless data.markup is symbols",
             not self.term_share or self.markup == "symbols",
@@ -130,6 +137,14 @@ class DataConfig(Section):
     def target_kind(self) -> str:
         """The target's tokenizer, "auto" resolved by language."""
         return _kind(self.target_tokenizer, self.target_language)
+
+
+def is_pattern(value: str) -> bool:
+    """True for a regular expression that doesn't match an empty text."""
+    try:
+        return re.fullmatch(value, "") is None
+    except (re.error, TypeError):
+        return False
 
 
 def are_tags(values: Sequence) -> bool:

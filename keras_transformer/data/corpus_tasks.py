@@ -27,6 +27,7 @@ from keras_transformer.data.cleaning import (
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.database import CHUNK, Database
 from keras_transformer.data.keys import key_range, pair_keys
+from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.mixing import tagged
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.machine import set_threads
@@ -197,6 +198,10 @@ class CorpusTasks:
 
         def batches():
             for pairs in texts:
+                written = pairs
+                if is_dev and self._config.markup == "symbols":
+                    # Evaluation translates the text as it was.
+                    pairs = [self._masked(pair) for pair in pairs]
                 sides = [
                     next(ids) if ids else Ids.of(tokenizer.tokenize(side))
                     for tokenizer, ids, side in zip(
@@ -216,7 +221,7 @@ class CorpusTasks:
                     for side, ids in zip(sides, unknown, strict=True)
                 ]
                 if is_dev:
-                    kept_pairs = itertools.compress(pairs, kept)
+                    kept_pairs = itertools.compress(written, kept)
                     lines.extend(f"{a}\t{b}\n" for a, b in kept_pairs)
                 yield sides
 
@@ -228,6 +233,9 @@ class CorpusTasks:
             (self._work / f"dev-{shard:06d}.tsv").write_bytes(content)
         description = describe_file(path) | {"pairs": len(lengths)}
         return EncodedShard(description, dict(report.dropped), tokens)
+
+    def _masked(self, pair):
+        return mask_pair(pair, self._config.placeholders)[0]
 
     def _numbered(self, split, side, shard):
         """The ids of what `write_counts` has split, some at a time; or None."""

@@ -7,10 +7,11 @@ may, so that memory doesn't grow with the corpus.
 """
 
 import collections
+import functools
 import itertools
 import pathlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from keras_transformer.data.cleaning import (
     CleaningReport,
     require_pairs,
 )
+from keras_transformer.data.corpus import Pair
+from keras_transformer.data.corpus_tasks import Rewrite
 from keras_transformer.data.corpus_tokenizers import (
     build_tokenizers,
     vocabulary_size,
@@ -28,6 +31,7 @@ from keras_transformer.data.corpus_tokenizers import (
 from keras_transformer.data.database import CHUNK
 from keras_transformer.data.engines import Engine
 from keras_transformer.data.keys import pair_keys
+from keras_transformer.data.masking import COUNTS, Masker
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.prepared import DEV_PAIRS
 from keras_transformer.data.records import join_lengths
@@ -245,31 +249,43 @@ class Pipeline:
         self._progress("sorting", total, total)
         self._engine.remove_tables()
 
-    def annotate_terms(self, glossary: Glossary | None) -> dict[str, int]:
-        """Annotates terms in sources of training, if the share says so.
+    def put_symbols(
+        self, glossary: Glossary | None
+    ) -> dict[str, dict[str, int]]:
+        """Masks markup in training, and annotates terms in its sources.
 
         Args:
             glossary: of terms that are annotated beside those of the corpus.
 
         Returns:
-            counts, see `TermAnnotator`; empty if none are wanted.
+            counts of `markup` (see `masking.COUNTS`) and `terms` (see
+            `TermAnnotator`); empty of what isn't wanted.
         """
         config, shards = self._config, self._shards[TRAIN]
-        if not config.term_share:
-            return {}
+        reports: dict[str, dict[str, int]] = {"markup": {}, "terms": {}}
+        if config.markup == "keep":
+            return reports
         self._progress("linking words", 0, None)
         texts = map(self._engine.training_text, SIDES)
         links = WordLinks.learn(zip(*texts, strict=True))
-        annotate = TermAnnotator(
-            config.term_share, config.seed, links, glossary
-        )
+        masker = Masker(config.placeholders, config.seed, links)
+        reports["markup"] = dict.fromkeys(COUNTS, 0)
+        steps: list[Rewrite] = [masker]
+        if config.term_share:
+            steps.append(
+                TermAnnotator(config.term_share, config.seed, links, glossary)
+            )
+            reports["terms"] = {"pairs": 0, "listed": 0, "drawn": 0}
         total = self.reports[TRAIN].kept
-        counts = {"pairs": 0, "listed": 0, "drawn": 0}
-        parts = self._engine.rewrite(TRAIN, shards, annotate)
+        parts = self._engine.rewrite(
+            TRAIN, shards, functools.partial(_in_turn, steps)
+        )
         for part, done in enumerate(parts, start=1):
-            counts = {name: n + done[name] for name, n in counts.items()}
-            self._progress("annotating terms", total * part // shards, total)
-        return counts
+            for counts in reports.values():
+                for name in counts:
+                    counts[name] += done[name]
+            self._progress("writing symbols", total * part // shards, total)
+        return reports
 
     def build_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """New tokenizers of the training text."""
@@ -344,6 +360,15 @@ class Pipeline:
             texts = [work / f"dev-{n:06d}.tsv" for n in range(shards)]
             result["text"] = _join(texts, self._folder / DEV_PAIRS)
         return result, tokens
+
+
+def _in_turn(steps: Sequence[Rewrite], pair: Pair):
+    """What several make of a pair, one after the other, and all counts."""
+    counts: collections.Counter = collections.Counter()
+    for step in steps:
+        pair, done = step(pair)
+        counts.update(done)
+    return pair, counts
 
 
 def _chunks(pairs):

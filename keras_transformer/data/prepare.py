@@ -116,13 +116,12 @@ def prepare(
     Returns:
         The prepared data; of an address only what the manifest has. Its
         `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
-        `Mixture.describe`), `terms` (see `TermAnnotator`), `dev_overlap`
-        (pairs of a dev file of which a side is in training),
+        `Mixture.describe`), `markup` and `terms` (see `Pipeline.put_symbols`),
+        `dev_overlap` (pairs of a dev file of which a side is in training),
         `vocabulary_sizes`, `train_unknown_share` and `dev_unknown_share`
         (unknown tokens, and bytes of characters without a token, over tokens),
-        by side. A
-        `UserWarning` names columns in scripts of other languages, and
-        `tokenizers` that know too few tokens.
+        by side. A `UserWarning` names columns in scripts of other languages,
+        and `tokenizers` that know too few tokens.
 
     Raises:
         InputError: a language isn't said, `out` is taken or can't be written,
@@ -324,7 +323,7 @@ def _run(pipeline, inputs, tokenizers, folder, glossary):
     pipeline.read(inputs.train)
     overlap = pipeline.select(inputs.dev_fraction)
     pipeline.sort()
-    terms = pipeline.annotate_terms(glossary)
+    symbols = pipeline.put_symbols(glossary)
     tokenizers = tokenizers or pipeline.build_tokenizers()
     save_tokenizers(tokenizers, folder)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
@@ -335,7 +334,7 @@ def _run(pipeline, inputs, tokenizers, folder, glossary):
         "report": {
             "cleaning": {split: report.to_dict() for split, report in reports},
             "corpora": pipeline.mixture.describe(),
-            "terms": terms,
+            **symbols,
             "dev_overlap": overlap,
             "vocabulary_sizes": {"source": source, "target": target},
             "train_unknown_share": unknown["train"],

@@ -1,10 +1,11 @@
 """Markup in a text: tags, placeholders, addresses, and where they belong.
 
-A model that hasn't learned of markup is given the text without it. Afterwards
-each mark is placed by the alignment: a pair of tags around the tokens that come
-of those between them, a mark that is alone beside the token that comes of its
-neighbour. Every mark comes out once, and pairs are nested as they were
-whatever the alignment says.
+A model that has learned of markup is given symbols in place of the marks, see
+`symbols`, and gives the same ones. One that hasn't is given the text without.
+Afterwards each mark is placed by the alignment: a pair of tags around the
+tokens that come of those between them, a mark that is alone beside the token
+that comes of its neighbour. Every mark comes out once, and pairs are nested as
+they were whatever the alignment says.
 
 References: Müller 2017, "Treatment of Markup in Statistical Machine
 Translation"; Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
@@ -12,10 +13,21 @@ Translation"; Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from keras_transformer.config.data import is_pattern
+from keras_transformer.errors import InputError, shown
+from keras_transformer.symbols import (
+    CLOSING,
+    NUMBERS,
+    OPENING,
+    SINGLE,
+    SYMBOL,
+)
 
 # Of XML and HTML, with attributes, and comments.
 _TAG = r"<!--.*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
@@ -25,14 +37,17 @@ _PLACEHOLDER = (
     r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@]\b"
     r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}\s][^{}]*\}|\$\[\w+\]"
 )
+_NO_ADDRESS = r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》"
 _ADDRESS = (
-    r"\b(?:https?|ftp)://[^\s<>\"]*[^\s<>\".,;:!?)\]}']"
+    rf"\b(?:https?|ftp)://[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"
     r"|\b[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+"
 )
-MARKUP = "|".join((_TAG, _ENTITY, _PLACEHOLDER, _ADDRESS))
+# What looks like a symbol is one: nothing that a user writes is taken for it.
+MARKUP = "|".join((_TAG, _ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
 # What no space stands before, if a mark between is taken out.
 _CLOSING = tuple(".,;:!?…)]}")
-_NAME = re.compile(r"</?([^\s<>/]+)")
+# Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
+_NAME = re.compile(r"([<⟨])/?([^\s<>/⟨⟩]+)")
 
 
 class Mark(NamedTuple):
@@ -56,22 +71,53 @@ class Span(NamedTuple):
     end: int
 
 
-def find_marks(text: str) -> list[Mark]:
+def checked_placeholders(values: Iterable[str]) -> tuple[str, ...]:
+    """Regular expressions of a user's own marks.
+
+    Raises:
+        InputError: one isn't, or matches an empty text.
+    """
+    values = (values,) if isinstance(values, str) else tuple(values)
+    for value in values:
+        if not is_pattern(value):
+            raise InputError(
+                f"placeholder {shown(value)}. Accepted: a regular expression "
+                "that matches no empty text"
+            )
+    return values
+
+
+@functools.lru_cache
+def markup_pattern(placeholders: Sequence[str] = ()) -> re.Pattern:
+    """The regular expression of a mark.
+
+    Args:
+        placeholders: a tuple of further ones, of a user's own marks.
+    """
+    return re.compile("|".join((*placeholders, MARKUP)), re.DOTALL)
+
+
+def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
     """The marks in a text, in order.
 
     Tags are paired by their names. One whose partner is missing, or would
     close another one first, is alone.
+
+    Args:
+        text: with markup.
+        placeholders: a tuple of regular expressions of further marks.
     """
-    found = list(re.finditer(MARKUP, text, re.DOTALL))
+    pattern = markup_pattern(placeholders)
+    found = [match for match in pattern.finditer(text) if match[0]]
     partners = list(range(len(found)))
-    opened: list[tuple[str, int]] = []
+    opened: list[tuple[tuple[str, ...], int]] = []
     for index, match in enumerate(found):
         tag = match[0]
         named = _NAME.match(tag)
-        if not named or tag.endswith("/>"):
+        if not named or tag.endswith(("/>", "/⟩")):
             continue
-        name = named[1]
-        if not tag.startswith("</"):
+        name = named.groups()
+        if not tag.startswith(("</", "⟨/")):
             opened.append((name, index))
             continue
         names = [each for each, _ in opened]
@@ -85,6 +131,72 @@ def find_marks(text: str) -> list[Mark]:
         Mark(*match.span(), partner)
         for match, partner in zip(found, partners, strict=True)
     ]
+
+
+def mark_name(text: str) -> str | None:
+    """The name of a tag, such as `b` of `<b>`; None: another mark."""
+    named = _NAME.match(text)
+    return named[2] if named else None
+
+
+class Masked(NamedTuple):
+    """A text, or a part of one, with symbols in place of its marks.
+
+    Attributes:
+        text: what is translated.
+        marks: what each symbol stands for, by symbol.
+    """
+
+    text: str
+    marks: dict[str, str]
+
+    def unmasked(self, translation: str) -> str:
+        """A translation of the text, with the marks in place of symbols."""
+        return re.sub(
+            SYMBOL, lambda symbol: self.marks.get(symbol[0], ""), translation
+        )
+
+
+def mask_marks(text: str, marks: Sequence[Mark]) -> list[Masked]:
+    """A text with symbols, numbered in the order of its marks.
+
+    Of more marks than there are numbers, the text is cut into parts. A pair
+    of tags may begin in one and end in another: a search puts such symbols
+    where no pair is open, in the order of the source.
+
+    Args:
+        text: with markup.
+        marks: those that are masked.
+    """
+    parts = []
+    masked, place = "", 0
+    numbers: dict[int, int] = {}
+    symbols: dict[str, str] = {}
+    for index, mark in enumerate(marks):
+        unit = min(index, mark.partner)
+        if unit not in numbers and len(numbers) == NUMBERS:
+            parts.append(Masked(masked + text[place : mark.start], symbols))
+            masked, place = "", mark.start
+            numbers, symbols = {}, {}
+        number = numbers.setdefault(unit, len(numbers))
+        symbol = symbol_of(index, mark, number)
+        symbols[symbol] = text[mark.start : mark.end]
+        masked += text[place : mark.start] + symbol
+        place = mark.end
+    return [*parts, Masked(masked + text[place:], symbols)]
+
+
+def symbol_of(index: int, mark: Mark, number: int) -> str:
+    """The symbol of a mark.
+
+    Args:
+        index: of the mark among those of its text.
+        mark: that it stands for.
+        number: from 0.
+    """
+    if mark.partner == index:
+        return SINGLE[number]
+    return (OPENING if mark.partner > index else CLOSING)[number]
 
 
 class Stripped(NamedTuple):

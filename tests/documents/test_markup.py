@@ -7,11 +7,14 @@ import pytest
 
 from keras_transformer.documents.markup import (
     Span,
+    checked_placeholders,
     find_marks,
+    mask_marks,
     place_marks,
     strip_marks,
     token_spans,
 )
+from keras_transformer.errors import InputError
 
 
 def spans(text):
@@ -48,6 +51,11 @@ def placed(source, translation, alignment):
             "See https://a.org/x?y=1. Mail a.b@c.org!",
             ["https://a.org/x?y=1", "a.b@c.org"],
         ),
+        (
+            "“https://a.org/ü”，「https://b.org」或",
+            ["https://a.org/ü", "https://b.org"],
+        ),
+        ("⟨1⟩ ⟨/16⟩ ⟨2/⟩ ⟨t⟩ ⟨17⟩ ⟨x⟩", ["⟨1⟩", "⟨/16⟩", "⟨2/⟩", "⟨t⟩"]),
         ("", []),
     ],
 )
@@ -64,10 +72,45 @@ def test_marks_are_found(text, marks):
         ("<a><b></a></b>", [2, 1, 0, 3]),
         ("<a></a><a></a>", [1, 0, 3, 2]),
         ("<a/><a></a>", [0, 2, 1]),
+        ("⟨1⟩⟨2/⟩⟨/1⟩⟨/2⟩", [2, 1, 0, 3]),
+        ("⟨t⟩</t><t>⟨/t⟩", [3, 1, 2, 0]),
     ],
 )
 def test_tags_are_paired(text, partners):
     assert [mark.partner for mark in find_marks(text)] == partners
+
+
+def test_own_marks_are_found():
+    text = "~File <b>ID-17</b> 50%"
+    marks = find_marks(text, ("~(?=[A-Z])", r"ID-\d+"))
+    found = [text[m.start : m.end] for m in marks]
+    assert found == ["~", "<b>", "ID-17", "</b>"]
+    assert checked_placeholders(["a+"]) == checked_placeholders("a+") == ("a+",)
+    for pattern in ("(", "a*", 5):
+        with pytest.raises(InputError, match="matches no empty text"):
+            checked_placeholders([pattern])
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("a b", ["a b"]),
+        ("a <b>c</b> %s", ["a ⟨1⟩c⟨/1⟩ ⟨2/⟩"]),
+        ("<i><b></b>x</i><br/>", ["⟨1⟩⟨2⟩⟨/2⟩x⟨/1⟩⟨3/⟩"]),
+        ("</b><b> ⟨7⟩", ["⟨1/⟩⟨2/⟩ ⟨3/⟩"]),
+        (
+            "<i>" + "%s " * 16 + "</i>",
+            [
+                "⟨1⟩" + "".join(f"⟨{k}/⟩ " for k in range(2, 17)),
+                "⟨1/⟩ ⟨/2⟩",
+            ],
+        ),
+    ],
+)
+def test_marks_are_masked_and_come_back(text, masked):
+    parts = mask_marks(text, find_marks(text))
+    assert [part.text for part in parts] == masked
+    assert "".join(part.unmasked(part.text) for part in parts) == text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,221 @@
+"""Masking: pairs with symbols in place of markup, on both sides alike.
+
+A model learns from them to put the symbols of a source where they belong. To
+those with markup come pairs without, in whose words symbols are put by word
+links, so that it learns them from plain text, too.
+
+Reference: Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from keras_transformer.data.corpus import Pair
+from keras_transformer.data.word_links import Phrase, WordLinks
+from keras_transformer.documents.markup import (
+    Mark,
+    find_marks,
+    mark_name,
+    strip_marks,
+    symbol_of,
+)
+from keras_transformer.symbols import CLOSING, NUMBERS, OPENING, SINGLE
+
+# Of the pairs without markup those that get symbols; and of these: phrases,
+# at most, those whose words make way for a symbol, and pairs around all.
+_INJECTED = 0.1
+_MOST_PHRASES, _ALONE, _AROUND_ALL = 4, 0.25, 0.15
+# What is counted, of pairs.
+COUNTS = ("masked", "different", "too_many", "injected")
+
+
+class _Unit(NamedTuple):
+    """A pair of tags, or a mark that is alone.
+
+    Attributes:
+        index: of its first mark.
+        texts: of one or two marks.
+        name: of tags; None: a placeholder or an address.
+    """
+
+    index: int
+    texts: tuple[str, ...]
+    name: str | None
+
+
+def mask_pair(
+    pair: Pair, placeholders: tuple[str, ...] = ()
+) -> tuple[Pair, str | None]:
+    """Both sides with symbols for marks that both have.
+
+    Marks are the same if they are written alike; tags also if just their
+    attributes differ, which may have been translated. If one side has others,
+    or there are more than have numbers, neither keeps any.
+
+    Args:
+        pair: with markup.
+        placeholders: regular expressions of further marks.
+
+    Returns:
+        the pair, and which of `COUNTS` it is; None: it has no markup.
+    """
+    marks = [find_marks(text, placeholders) for text in pair]
+    if not any(marks):
+        return pair, None
+    units = [_units(*side) for side in zip(pair, marks, strict=True)]
+    numbers = _numbers(*units)
+    if numbers is not None and len(units[0]) <= NUMBERS:
+        source, target = map(_masked, pair, marks, numbers)
+        return (source, target), "masked"
+    source, target = (
+        strip_marks(*side).text for side in zip(pair, marks, strict=True)
+    )
+    return (source, target), "different" if numbers is None else "too_many"
+
+
+def _units(text: str, marks: Sequence[Mark]) -> list[_Unit]:
+    units = []
+    for index, mark in enumerate(marks):
+        if mark.partner >= index:
+            both = (mark, marks[mark.partner])[: 1 + (mark.partner > index)]
+            texts = tuple(text[each.start : each.end] for each in both)
+            units.append(_Unit(index, texts, mark_name(texts[0])))
+    return units
+
+
+def _numbers(source, target):
+    """For each side the numbers of its units; None: they differ."""
+    numbers = {unit.index: number for number, unit in enumerate(source)}
+    found: dict[int, int] = {}
+    left = list(source)
+    for same in (_are_equal, _have_one_name):
+        for unit in target:
+            if unit.index not in found:
+                partner = next((u for u in left if same(u, unit)), None)
+                if partner is not None:
+                    left.remove(partner)
+                    found[unit.index] = numbers[partner.index]
+    complete = not left and len(found) == len(target)
+    return (numbers, found) if complete else None
+
+
+def _are_equal(unit, other):
+    return unit.texts == other.texts
+
+
+def _have_one_name(unit, other):
+    alike = unit.name is not None and unit.name == other.name
+    return alike and len(unit.texts) == len(other.texts)
+
+
+def _masked(text, marks, numbers):
+    """A text with symbols of given numbers, by the index of a unit."""
+    parts, end = [], 0
+    for index, mark in enumerate(marks):
+        number = numbers[min(index, mark.partner)]
+        parts += [text[end : mark.start], symbol_of(index, mark, number)]
+        end = mark.end
+    return "".join([*parts, text[end:]])
+
+
+class Masker:
+    """Masks pairs, and puts symbols into a share of those without markup.
+
+    The same pair has the same symbols, wherever it is in a corpus.
+
+    Args:
+        placeholders: see `mask_pair`.
+        seed: chooses pairs and phrases.
+        links: of words, from which phrases are drawn.
+    """
+
+    def __init__(
+        self, placeholders: tuple[str, ...], seed: int, links: WordLinks
+    ) -> None:
+        self._placeholders = placeholders
+        self._seed = seed
+        self._links = links
+
+    def __call__(self, pair: Pair) -> tuple[Pair, Mapping[str, int]]:
+        """A pair with symbols, and which of `COUNTS` it is."""
+        pair, outcome = mask_pair(pair, self._placeholders)
+        if outcome is None:
+            generator = random.Random("\t".join((str(self._seed), *pair)))
+            if generator.random() < _INJECTED:
+                pair, outcome = self._injected(pair, generator)
+        return pair, {} if outcome is None else {outcome: 1}
+
+    def _injected(self, pair, generator):
+        phrases = self._links.phrases(*pair)
+        generator.shuffle(phrases)
+        if generator.random() < _AROUND_ALL:
+            phrases.insert(0, Phrase(0, len(pair[0]), 0, len(pair[1])))
+        most = generator.randint(1, _MOST_PHRASES)
+        chosen: list[Phrase] = []
+        for phrase in phrases:
+            fits = all(_nest(phrase, other) for other in chosen)
+            if fits and len(chosen) < most:
+                chosen.append(phrase)
+        if not chosen:
+            return pair, None
+        chosen.sort(key=lambda p: (p.source_start, -p.source_end))
+        alone = [
+            not any(p is not other and _holds(p, other) for other in chosen)
+            and p.source_end - p.source_start < len(pair[0])
+            and generator.random() < _ALONE
+            for p in chosen
+        ]
+        source = [(p.source_start, p.source_end) for p in chosen]
+        target = [(p.target_start, p.target_end) for p in chosen]
+        return (
+            _with_symbols(pair[0], source, alone),
+            _with_symbols(pair[1], target, alone),
+        ), "injected"
+
+
+def _holds(phrase, other):
+    """True if a phrase has all of another one in it, on both sides."""
+    return (
+        phrase.source_start <= other.source_start
+        and other.source_end <= phrase.source_end
+        and phrase.target_start <= other.target_start
+        and other.target_end <= phrase.target_end
+    )
+
+
+def _nest(phrase, other):
+    """True if one of two phrases is in the other, or they are apart."""
+    apart = (
+        phrase.source_end <= other.source_start
+        or other.source_end <= phrase.source_start
+    ) and (
+        phrase.target_end <= other.target_start
+        or other.target_end <= phrase.target_start
+    )
+    return apart or _holds(phrase, other) or _holds(other, phrase)
+
+
+def _with_symbols(text, spans, alone):
+    """A text with symbols around spans, or in place of them.
+
+    Args:
+        text: without.
+        spans: `(start, end)` of each, in the order of the source.
+        alone: of each whether a symbol is there in its place.
+    """
+    events = []
+    for number, (start, end) in enumerate(spans):
+        # What is around others begins before them and ends behind them.
+        if alone[number]:
+            events.append((start, 1, -end, number, SINGLE[number], end))
+        else:
+            events.append((start, 1, -end, number, OPENING[number], start))
+            events.append((end, 0, -start, -number, CLOSING[number], end))
+    parts, place = [], 0
+    for position, *_, symbol, following in sorted(events):
+        parts += [text[place:position], symbol]
+        place = following
+    return "".join([*parts, text[place:]])
