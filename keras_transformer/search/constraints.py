@@ -20,6 +20,7 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.search.loop import StepModel
 from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.structure import SourceSymbols, with_structure
 
 NEVER_GENERATED = (PAD_ID, START_ID)
 _FORBIDDEN = -float("inf")
@@ -35,12 +36,14 @@ class SentenceConstraints(NamedTuple):
         sampling_keys: uint8 `(B, 16)`, what each sentence's random numbers
             are made from, see `Sampler`. No constraint, but what a sentence
             has of its own.
+        symbols: of its source, all of which the output gets.
     """
 
     max_lengths: tf.Tensor
     min_lengths: tf.Tensor | tuple[()] = ()
     prefixes: tf.Tensor | tuple[()] = ()
     sampling_keys: tf.Tensor | tuple[()] = ()
+    symbols: SourceSymbols | tuple[()] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +59,15 @@ class SearchConstraints:
             generated before is multiplied by; 1: nothing (Keskar et al.
             2019, section 4.1, there on logits).
         penalties: of length and coverage: from log-probabilities to scores.
+        first_symbol: the id of the first symbol, or its index in a shortlist;
+            all symbols are among the banned. None: there are none.
     """
 
     banned: tuple[int, ...] | tf.Tensor = ()
     no_repeat_ngram_size: int = 0
     repetition_penalty: float = 1.0
     penalties: ScorePenalties = ScorePenalties()
+    first_symbol: int | tf.Tensor | None = None
 
     def apply(
         self,
@@ -92,7 +98,17 @@ class SearchConstraints:
             forbidden = _forbid_early_end(
                 forbidden, sentences.min_lengths, step
             )  # (B, 1, V)
+        if sentences.symbols and self.first_symbol is not None:
+            forbidden = with_structure(
+                forbidden,
+                sentences.symbols,
+                ids,
+                self.first_symbol,
+                sentences.max_lengths - step,
+            )
         logits += forbidden
+        # The graph doesn't know that of what may be structured.
+        logits.set_shape(unconstrained.shape)
         if self.no_repeat_ngram_size:
             logits = self._forbid_repeated_ngrams(logits, ids, step)
             logits = _allow_end_at_dead_ends(logits, unconstrained)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import tensorflow as tf
+
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
@@ -17,10 +19,10 @@ from keras_transformer.search.constraints import (
 from keras_transformer.search.greedy import Sampler, greedy_search
 from keras_transformer.search.loop import SearchResult, StepModel
 from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.structure import SourceSymbols
+from keras_transformer.symbols import SYMBOLS
 
 if TYPE_CHECKING:
-    import tensorflow as tf
-
     from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -32,6 +34,7 @@ def search(
     banned: tuple[int, ...] = (),
     num_hypotheses: int | None = None,
     kept: int | None = None,
+    first_symbol: int | tf.Tensor | None = None,
 ) -> SearchResult:
     """Sampling if asked for; else greedy for a beam of 1, else beam search.
 
@@ -43,8 +46,9 @@ def search(
         banned: ids that are never generated.
         num_hypotheses: rows to return, at most the beam size; None: all.
         kept: of a beam, rows to return in place of these, see `beam_search`.
+        first_symbol: see `SearchConstraints`.
     """
-    constraints = search_constraints(config, banned)
+    constraints = search_constraints(config, banned, first_symbol)
     if config.sampling or config.beam_size == 1:
         return greedy_search(
             model,
@@ -66,13 +70,16 @@ def search(
 
 
 def search_constraints(
-    config: DecodingConfig, banned: tuple[int, ...] = ()
+    config: DecodingConfig,
+    banned: tuple[int, ...] = (),
+    first_symbol: int | tf.Tensor | None = None,
 ) -> SearchConstraints:
     """The constraints of a configuration on every sentence.
 
     Args:
         config: the search.
         banned: ids that are never generated.
+        first_symbol: see `SearchConstraints`.
     """
     return SearchConstraints(
         banned=banned,
@@ -83,6 +90,7 @@ def search_constraints(
             config.length_penalty,
             config.coverage_penalty,
         ),
+        first_symbol=first_symbol,
     )
 
 
@@ -92,6 +100,7 @@ def sentence_constraints(
     config: DecodingConfig,
     positions: int,
     prefixes: tf.Tensor | tuple[()] = (),
+    first_symbol: int | None = None,
 ) -> SentenceConstraints:
     """The constraints of a configuration on each sentence.
 
@@ -101,14 +110,25 @@ def sentence_constraints(
         config: the search.
         positions: int, those that the model has.
         prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
+        first_symbol: the source's id of the first symbol, where translations
+            get those of their sources; None: they don't.
     """
+    max_lengths = max_output_lengths(source_lengths, config, positions)
+    symbols: SourceSymbols | tuple[()] = ()
+    if first_symbol is not None:
+        symbols = SourceSymbols.of(source_ids, first_symbol)
+        counts = symbols.counts()  # (B,)
+        # All of them, and END, whatever the configuration allows.
+        needed = tf.where(counts > 0, counts + 1, 0)
+        max_lengths = tf.maximum(max_lengths, tf.minimum(needed, positions - 1))
     return SentenceConstraints(
-        max_lengths=max_output_lengths(source_lengths, config, positions),
+        max_lengths=max_lengths,
         min_lengths=min_output_lengths(source_lengths, config),
         prefixes=prefixes,
         sampling_keys=(
             sampler(config).keys(source_ids) if config.sampling else ()
         ),
+        symbols=symbols,
     )
 
 
@@ -125,13 +145,15 @@ def sampler(config: DecodingConfig) -> Sampler:
 
 
 def banned_ids(config: DecodingConfig, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The ids of the tokens that a configuration bans.
+    """The ids of the tokens that a configuration bans, and of all symbols.
 
     Raises:
         InputError: a banned token isn't in the vocabulary.
     """
+    first = tokenizer.first_symbol
+    symbols = () if first is None else range(first, first + len(SYMBOLS))
     if not config.banned_tokens:
-        return ()
+        return tuple(symbols)
     ids = {token: i for i, token in enumerate(tokenizer.tokens())}
     ids[SPECIAL_TOKENS[UNK_ID]] = UNK_ID  # some SentencePiece models rename it
     for token in config.banned_tokens:
@@ -140,4 +162,5 @@ def banned_ids(config: DecodingConfig, tokenizer: Tokenizer) -> tuple[int, ...]:
                 "decoding.banned_tokens: not in the target's vocabulary: "
                 f"{token!r}"
             )
-    return tuple(sorted({ids[token] for token in config.banned_tokens}))
+    banned = {ids[token] for token in config.banned_tokens}
+    return tuple(sorted(banned.union(symbols)))

@@ -232,6 +232,7 @@ def shortlisted_search(
     banned: Sequence[int] = (),
     num_hypotheses: int | None = None,
     kept: int | None = None,
+    first_symbol: int | None = None,
 ) -> SearchResult:
     """As `from_config.search`, among the tokens that each sentence can use.
 
@@ -240,8 +241,8 @@ def shortlisted_search(
     Args:
         model: of the whole vocabulary.
         lexicon: made with the same `banned`.
-        source_ids, sentences, config, banned, num_hypotheses, kept: as of
-            `search`.
+        source_ids, sentences, config, banned, num_hypotheses, kept,
+            first_symbol: as of `search`.
     """
     prefixes = sentences.prefixes
     shortlist = lexicon.shortlist(source_ids, prefixes)
@@ -257,6 +258,8 @@ def shortlisted_search(
         local,
         num_hypotheses,
         kept,
+        # All symbols are in the shortlist, as they are banned.
+        first_symbol and shortlist.indices[first_symbol],
     )
     ids = tf.gather(shortlist.ids, result.ids)  # (B, K, T)
     return result._replace(ids=ids)
