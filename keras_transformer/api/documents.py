@@ -16,11 +16,11 @@ from keras_transformer.documents.formats import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import write_bytes
+from keras_transformer.translation.details import markup_translator
 from keras_transformer.translation.documents import (
     require_no_markup,
     translated,
 )
-from keras_transformer.translation.markup_projection import markup_translator
 from keras_transformer.translation.stream import one_by_one
 from keras_transformer.translation.texts import TextTranslator
 from keras_transformer.translation.trained_run import TrainedRun
@@ -38,7 +38,7 @@ def translate_file(
     """Translates a document: what isn't text stays as it is.
 
     Tags, placeholders and addresses in texts come back where the words went
-    that they belong to; that needs a run.
+    that they belong to; that needs a run, or a model that has learned of them.
 
     Args:
         model: what `load` or `train` gave, or the folder or address for it.
@@ -78,13 +78,16 @@ def translate_file(
         data = run.config.data
         languages = data.source_language, data.target_language
     document = open_document(source, format, languages, field, overwrite)
-    if run is None:
-        require_no_markup(document, str(source))
+    if run is None or run.config.data.symbols:
+        if not translator.has_symbols():
+            require_no_markup(document, str(source))
         opened = translator.opened()
     else:
         translator_graph = run.new_translator(align=True)
         splitter = translator_graph.splitter(run.config.data)
-        translate = markup_translator(translator_graph, splitter)
+        translate = markup_translator(
+            translator_graph, splitter, placeholders=run.placeholders
+        )
         opened = contextlib.nullcontext(one_by_one(translate))
     with opened as translate_batches:
         content = translated(document, translate_batches, translator.batch_size)

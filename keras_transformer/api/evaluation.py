@@ -10,6 +10,7 @@ from typing import Literal
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import Pairs, sentence_pairs
+from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError, require_kind, shown
 from keras_transformer.evaluation.run_evaluation import (
@@ -123,8 +124,11 @@ def _measure_run(run, columns, scoring, progress):
     """
     models = run.load_models()
     translator = run.new_translator(models=models)
+    pairs = zip(*columns, strict=True)
+    if (placeholders := translator.placeholders) is not None:
+        pairs = (mask_pair(pair, placeholders)[0] for pair in pairs)
     batches = pair_batches(
-        zip(*columns, strict=True),
+        pairs,
         translator.source_tokenizer,
         run.target_tokenizer,
         min(

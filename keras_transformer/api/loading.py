@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.documents.markup import checked_placeholders
 from keras_transformer.errors import InputError, require_kind
 from keras_transformer.translation.texts import TextTranslator
 
@@ -41,6 +42,7 @@ def load(
     timeout: float = SERVER_TIMEOUT,
     ensemble: Sequence[str | os.PathLike] | str | os.PathLike | None = None,
     shortlist: Pairs | None = None,
+    placeholders: Sequence[str] = (),
 ) -> TextTranslator:
     """Opens what translates: a run, an export, or a model on a server.
 
@@ -63,6 +65,8 @@ def load(
             mean of their probabilities; trained on the same prepared data.
         shortlist: pairs of sentences, or files of them: translations of a run
             are searched among tokens that these suggest; None: among all.
+        placeholders: regular expressions of a user's own markup, such as
+            `~\\w`, for models that have learned of markup.
 
     Returns:
         a `TrainedRun`, a `SavedTranslator`, a `CTranslate2Translator` or a
@@ -80,20 +84,23 @@ def load(
         raise InputError(f"load takes a path. Received: {where!r}. {_ACCEPTED}")
     require_kind(decoding, DecodingConfig, "decoding")
     name = os.fspath(where)
+    patterns = checked_placeholders(placeholders)
     of_run = {"ensemble": ensemble, "shortlist": shortlist}
     of_server = {"model": model, "version": version, "label": label}
     if "://" in name:
         _refuse(name, weights=weights, decoding=decoding, **of_run)
-        return _served(name, of_server, timeout)
+        return _served(name, of_server, timeout, patterns)
     _refuse(name, **of_server)
     folder = pathlib.Path(where)
     if (folder / "config.yaml").is_file():
-        return _run(folder, weights, decoding, ensemble or (), shortlist)
+        run = _run(folder, weights, decoding, ensemble or (), shortlist)
+        run.placeholders = patterns
+        return run
     _refuse(name, weights=weights, **of_run)
     if (folder / "keras_transformer.json").is_file():
         return _ctranslate2(folder, decoding)
     _refuse(name, decoding=decoding)
-    return _export(folder)
+    return _export(folder, patterns)
 
 
 def _run(folder, weights, decoding, ensemble, shortlist):
@@ -117,7 +124,7 @@ def _ctranslate2(folder, decoding):
     return CTranslate2Translator(folder, decoding, usable_cores())
 
 
-def _export(folder):
+def _export(folder, placeholders):
     from keras_transformer.exporting.registry.version_folders import (
         find_saved_model,
     )
@@ -130,10 +137,10 @@ def _export(folder):
         if folder.exists():
             problem = "neither a run nor an export"
         raise InputError(f"{folder}: {problem}. {_ACCEPTED}") from None
-    return SavedTranslator(folder)
+    return SavedTranslator(folder, placeholders=placeholders)
 
 
-def _served(address, of_server, timeout):
+def _served(address, of_server, timeout, placeholders):
     from keras_transformer.serving.client.remote_translator import (
         RemoteTranslator,
     )
@@ -153,7 +160,9 @@ def _served(address, of_server, timeout):
                 )
         options |= named
     options["model"] = options["model"] or SERVER_MODEL
-    translator = RemoteTranslator(url, **options, timeout=timeout)
+    translator = RemoteTranslator(
+        url, **options, timeout=timeout, placeholders=placeholders
+    )
     # An unreachable server is an error now, and not with the first text.
     with translator.opened():
         return translator

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Progress, say
-from keras_transformer.cli.translation_output import KEEP
 from keras_transformer.config import Config
 from keras_transformer.documents.formats import (
     LINES,
@@ -22,6 +21,8 @@ from keras_transformer.translation.documents import (
     translated,
 )
 from keras_transformer.translation.request import (
+    KEEP,
+    PROJECT,
     TranslationRequest,
     Truncations,
 )
@@ -44,7 +45,7 @@ def chosen_format(arguments: argparse.Namespace) -> str:
 
 
 def document_request(
-    request: TranslationRequest, arguments: argparse.Namespace, source: str
+    request: TranslationRequest, arguments: argparse.Namespace
 ) -> TranslationRequest:
     """The request of a document: its best translation, with its markup.
 
@@ -60,8 +61,11 @@ def document_request(
         raise InputError("a document needs --input and --output, both files")
     if arguments.shards is not None:
         raise InputError("--shards goes with lines. Accepted: --format lines")
-    project = source == "run" and arguments.markup != KEEP
-    return dataclasses.replace(request, markup=project)
+    if request.markup is None and arguments.run:
+        data = run_config(arguments.run, default=Config()).data
+        if data.markup == KEEP:  # So it has no symbols.
+            return dataclasses.replace(request, markup=PROJECT)
+    return request
 
 
 def translate_document(
@@ -69,6 +73,7 @@ def translate_document(
     format: str,
     batch_size: int,
     open_translator: OpenTranslator,
+    has_markup: bool,
 ) -> None:
     """Translates `--input` to `--output`.
 
@@ -78,6 +83,7 @@ def translate_document(
         batch_size: texts translated together.
         open_translator: from the texts to a context manager of what
             translates batches.
+        has_markup: whether what translates gives back markup.
 
     Raises:
         InputError: the input isn't of the format, or has markup that nothing
@@ -94,7 +100,7 @@ def translate_document(
         arguments.field,
         arguments.overwrite,
     )
-    if not arguments.run:
+    if not has_markup and arguments.markup is None:
         require_no_markup(document, arguments.input)
     truncations = Truncations()
     with (

@@ -71,6 +71,8 @@ from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.documents.formats import FORMATS, LINES
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
+    KEEP,
+    PROJECT,
     Truncations,
     blank_translation,
 )
@@ -85,7 +87,9 @@ _HERE = ("run", "saved_model", "ctranslate2")
 _GO_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("weights", "ensemble", "shortlist"), ("run",)),
     **dict.fromkeys(("token_scores", "alignment", "prefix"), ("run",)),
-    "markup": ("run",),
+    **dict.fromkeys(
+        ("markup", "placeholder"), ("run", "saved_model", "server")
+    ),
     **dict.fromkeys(("workers", "threads", "shards"), _HERE),
     **dict.fromkeys(("shard", "join", "retries", "engine"), ("shards",)),
     **dict.fromkeys(("model", "version", "label", "timeout"), ("server",)),
@@ -151,7 +155,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_document_options(parser):
     group = parser.add_argument_group(
         "of documents, of which all but the text stays",
-        "Markdown, HTML and Word need --run if they have markup in a text.",
+        "Those with markup in a text need --run, or a model with symbols.",
     )
     group.add_argument(
         "--format",
@@ -225,7 +229,11 @@ def run(arguments: argparse.Namespace) -> None:
     document_format = chosen_format(arguments)
     request = translation_request(arguments)
     if document_format != LINES:
-        request = document_request(request, arguments, source)
+        request = document_request(request, arguments)
+    if request.markup == PROJECT and source != "run":
+        raise InputError(
+            f"--markup project goes with --run. Received: {flag(source)}"
+        )
     translator, batch_size = makers[source](arguments, request)
     if arguments.shards is not None:
         from keras_transformer.cli.bulk_translation import translate_in_shards
@@ -245,6 +253,7 @@ def run(arguments: argparse.Namespace) -> None:
             document_format,
             batch_size,
             functools.partial(_opened, arguments, translator, batch_size),
+            request.markup == PROJECT or translator.has_symbols(),
         )
     else:
         _translate(arguments, request, translator, batch_size)
@@ -373,6 +382,8 @@ def _of_export(arguments, request):
         str(find_saved_model(arguments.saved_model)),
         _signature(request, greedy),
         request.count,
+        request.markup,
+        request.placeholders,
     )
     return factory, batch_size
 
@@ -417,6 +428,7 @@ def _of_server(arguments, request):
         SERVER_TIMEOUT if timeout is None else timeout,
         _signature(request, greedy),
         request.count,
+        None if request.markup == KEEP else request.placeholders,
     )
     return translator, batch_size
 

@@ -7,16 +7,21 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.cli.console import input_lines
-from keras_transformer.cli.options import add_json_option, add_number
+from keras_transformer.cli.options import (
+    add_json_option,
+    add_number,
+    add_placeholder_option,
+)
+from keras_transformer.documents.markup import checked_placeholders
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
+    KEEP,
+    PROJECT,
     Hypothesis,
     Translation,
     TranslationRequest,
 )
 from keras_transformer.translation.text_files import missing_prefix
-
-KEEP, PROJECT = "keep", "project"
 
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
@@ -48,10 +53,12 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--markup",
         choices=(KEEP, PROJECT),
-        help="of tags, placeholders and addresses. keep: the model takes them "
-        "as it learned to (default of lines); project: they come back where "
-        "the words went that they belong to (default of documents)",
+        help="of tags, placeholders and addresses. Default: a model of data "
+        "with --markup symbols puts them where they belong; of others they "
+        "are text in lines (keep), and in documents come back where the words "
+        "went that they belong to (project)",
     )
+    add_placeholder_option(parser, "not with --markup keep")
     add_json_option(parser, "an object a line with all that was asked for")
 
 
@@ -73,7 +80,8 @@ def translation_request(arguments: argparse.Namespace) -> TranslationRequest:
         alignment=arguments.alignment,
         prefixes=bool(arguments.prefix),
         json=arguments.json,
-        markup=arguments.markup == PROJECT,
+        markup=arguments.markup,
+        placeholders=checked_placeholders(arguments.placeholder),
     )
 
 

@@ -109,5 +109,25 @@ SIGNATURES = {
         varying=True,
     ),
 }
+
+
+def symbol_placeholders(description: dict) -> tuple[str, ...] | None:
+    """Regular expressions of markup, of a model that has symbols for it.
+
+    Args:
+        description: of an export, as read of JSON.
+
+    Returns:
+        those of its data, beside the usual markup; None: it has no symbols.
+    """
+    try:
+        data = description["config"]["data"]
+        if data["markup"] != "symbols":
+            return None
+        return tuple(map(str, data["placeholders"]))
+    except (KeyError, TypeError):  # Another program's.
+        return None
+
+
 # What an export's description says of itself.
 FORMAT, FORMAT_VERSION = "keras_transformer.saved_model", 1

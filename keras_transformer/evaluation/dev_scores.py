@@ -90,8 +90,14 @@ class GreedyTranslator:
         self.model = model
         align = needs_alignment(decoding)
         self._steps = IncrementalTransformer(model, align=align)
+        translator = Translator(
+            *tokenizers,
+            self._steps,
+            decoding,
+            placeholders=run.config.data.placeholders,
+        )
         self._translate = text_translator(
-            Translator(*tokenizers, self._steps, decoding).translate
+            translator.translate, translator.placeholders
         )
 
     def refresh(self) -> None:

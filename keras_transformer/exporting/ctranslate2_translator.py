@@ -373,6 +373,10 @@ class CTranslate2TranslatorFactory:
         folder = pathlib.Path(self.folder)
         return files_fingerprint(folder, folder.rglob("*"))
 
+    def has_symbols(self) -> bool:
+        """False: CTranslate2 has no search that keeps a structure."""
+        return False
+
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
         """The results of lines, as a function."""
         translator = CTranslate2Translator(

@@ -19,7 +19,9 @@ from keras_transformer.exporting.registry.version_folders import (
 )
 from keras_transformer.system.checksums import files_fingerprint
 from keras_transformer.system.files import read_json
+from keras_transformer.translation.markup import MaskedLines
 from keras_transformer.translation.request import (
+    KEEP,
     Translation,
     translations_of,
 )
@@ -41,6 +43,8 @@ class SavedTranslator(TextTranslator):
             is taken, as the server does.
         signature: that `translate` uses: `serving_default` (beam search) or
             `greedy`.
+        placeholders: regular expressions of markup, beside those of the data
+            that the model was trained on.
 
     Attributes:
         path: the version folder.
@@ -58,7 +62,10 @@ class SavedTranslator(TextTranslator):
     """
 
     def __init__(
-        self, path: str | os.PathLike, signature: str = layout.BEAM
+        self,
+        path: str | os.PathLike,
+        signature: str = layout.BEAM,
+        placeholders: tuple[str, ...] = (),
     ) -> None:
         import tensorflow as tf
 
@@ -81,6 +88,11 @@ class SavedTranslator(TextTranslator):
             ) from error
         self._best = signature
         self._require(signature)
+        # None: the model has no symbols for markup.
+        self.placeholders: tuple[str, ...] | None = None
+        own = layout.symbol_placeholders(self.description)
+        if own is not None:
+            self.placeholders = (*placeholders, *own)
 
     def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
@@ -93,6 +105,17 @@ class SavedTranslator(TextTranslator):
         Raises:
             InputError: the export has no such signature, or gives fewer.
         """
+        if self.placeholders is None:
+            return self._results(texts, n_best)
+        masked = MaskedLines(texts, self.placeholders)
+        parts = masked.parts
+        return masked.unmasked(self._results(parts, n_best) if parts else [])
+
+    def has_symbols(self) -> bool:
+        """See `TextTranslator.has_symbols`."""
+        return self.placeholders is not None
+
+    def _results(self, texts, n_best):
         if n_best is None:
             outputs = self._run(self._best, text=texts)
             names = layout.TRANSLATION, layout.SCORE
@@ -178,11 +201,15 @@ class SavedTranslatorFactory:
         folder: the export's.
         signature: "serving_default", "greedy" or "nbest".
         count: hypotheses of a line, with "nbest".
+        markup: see `TranslationRequest`; an export projects none.
+        placeholders: regular expressions of markup.
     """
 
     folder: str
     signature: str = layout.BEAM
     count: int = 1
+    markup: str | None = None
+    placeholders: tuple[str, ...] = ()
 
     def fingerprint(self) -> str:
         """A digest of all files of the export.
@@ -195,10 +222,23 @@ class SavedTranslatorFactory:
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
         """The results of lines, as a function."""
-        if self.signature == layout.NBEST:
-            translator = SavedTranslator(self.folder)
-            return lambda lines: translator.results(lines, self.count)
-        return SavedTranslator(self.folder, self.signature).results
+        nbest = self.signature == layout.NBEST
+        translator = SavedTranslator(
+            self.folder,
+            layout.BEAM if nbest else self.signature,
+            self.placeholders,
+        )
+        if self.markup == KEEP:
+            translator.placeholders = None
+        count = self.count if nbest else None
+        return lambda lines: translator.results(lines, count)
+
+    def has_symbols(self) -> bool:
+        """Whether markup is masked, as the model has symbols for it."""
+        folder = find_saved_model(self.folder)
+        description = _description(folder / layout.DESCRIPTION)
+        own = layout.symbol_placeholders(description)
+        return own is not None and self.markup is None
 
 
 def _description(path):

@@ -12,10 +12,16 @@ import tensorflow as tf
 
 from keras_transformer.compat import graph_function
 from keras_transformer.constants import NO_SCORE, PAD_ID
+from keras_transformer.data.masking import mask_pair
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import one_each
 from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, encoded
+from keras_transformer.translation.markup import (
+    MaskedLines,
+    masking_markup,
+    projecting_markup,
+)
 from keras_transformer.translation.paragraphs import Paragraphs
 from keras_transformer.translation.request import (
     Hypothesis,
@@ -242,6 +248,7 @@ def token_strings(translator: Translator, ids: tf.Tensor) -> tf.Tensor:
 
 def text_translator(
     function: Callable[..., Mapping],
+    placeholders: tuple[str, ...] | None = None,
 ) -> Callable[[list[str]], list[str]]:
     """Makes a graph function one from strings to strings.
 
@@ -249,6 +256,7 @@ def text_translator(
         function: takes `text` string `(B,)` and returns a dictionary with
             `translation` string `(B,)`: `Translator.translate`, or the
             signature of a loaded SavedModel.
+        placeholders: see `Translator.placeholders`.
 
     Returns:
         A function for `translate_lines`.
@@ -261,7 +269,15 @@ def text_translator(
             for translation in outputs["translation"].numpy()
         ]
 
-    return translate
+    if placeholders is None:
+        return translate
+
+    def translate_masked(lines):
+        masked = MaskedLines(lines, placeholders)
+        parts = masked.parts
+        return masked.unmasked_texts(translate(parts) if parts else [])
+
+    return translate_masked
 
 
 def detailed_translator(
@@ -271,6 +287,7 @@ def detailed_translator(
     tokens: bool = False,
     alignment: bool = False,
     splitter: SentenceSplitter | None = None,
+    masks: bool = True,
 ) -> Callable[[list], list[Translation]]:
     """A function from texts to their translations, by the graph of `details`.
 
@@ -280,6 +297,8 @@ def detailed_translator(
             text isn't split then.
         splitter: splits texts into sentences, see `Translator.splitter`;
             None: each is one.
+        masks: whether symbols are put in place of markup, if the translator
+            has any.
     """
     graph = details(translator, num_hypotheses, prefixed, tokens, alignment)
 
@@ -292,10 +311,44 @@ def detailed_translator(
             for i, line in enumerate(columns[0])
         ]
 
-    if splitter is None or prefixed:
-        return translate
-    paragraphs = Paragraphs(splitter, translator.batch_size)
-    return lambda lines: paragraphs.translate(lines, translate)
+    function = translate
+    if splitter is not None and not prefixed:
+        paragraphs = Paragraphs(splitter, translator.batch_size)
+
+        def function(lines):
+            return paragraphs.translate(lines, translate)
+
+    placeholders = translator.placeholders
+    if placeholders is None or not masks:
+        return function
+    return masking_markup(function, placeholders)
+
+
+def markup_translator(
+    translator: Translator,
+    splitter: SentenceSplitter | None,
+    num_hypotheses: int = 1,
+    placeholders: tuple[str, ...] = (),
+) -> Callable[[list[str]], list[Translation]]:
+    """A function from texts to translations with their markup projected.
+
+    Args:
+        translator: whose model aligns.
+        splitter: splits texts into sentences; None: each is one.
+        num_hypotheses: of each text.
+        placeholders: regular expressions of further marks.
+    """
+    translate, align = (
+        detailed_translator(
+            translator,
+            num_hypotheses,
+            alignment=aligns,
+            splitter=splitter,
+            masks=False,
+        )
+        for aligns in (False, True)
+    )
+    return projecting_markup(translate, align, placeholders)
 
 
 def _translation(source, outputs):
@@ -343,11 +396,18 @@ def _decoded(strings):
 def pair_scorer(
     translator: Translator,
 ) -> Callable[[Sequence[tuple[str, str]]], list[ScoredPair]]:
-    """A function from pairs of a text and a translation to their scores."""
+    """A function from pairs of a text and a translation to their scores.
+
+    With symbols, markup counts that both have; see `mask_pair`.
+    """
     function = score_details(translator)
+    placeholders = translator.placeholders
 
     def score(pairs):
-        outputs = function(*map(encoded, zip(*pairs, strict=True)))
+        masked = pairs
+        if placeholders is not None:
+            masked = [mask_pair(pair, placeholders)[0] for pair in pairs]
+        outputs = function(*map(encoded, zip(*masked, strict=True)))
         outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
         return [
             _scored(pair, {name: v[i] for name, v in outputs.items()})

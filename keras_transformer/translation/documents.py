@@ -26,8 +26,8 @@ def require_no_markup(document: Document, name: str) -> None:
             mark = text[marks[0].start : marks[0].end]
             raise InputError(
                 f"{name}: {mark!r} in a text. Accepted: a document without "
-                "tags and placeholders, or a run, by whose alignment they are "
-                "placed"
+                "tags and placeholders, a run, by whose alignment they are "
+                "placed, or a model with symbols"
             )
 
 

@@ -24,9 +24,10 @@ from keras_transformer.text.sentences import (
 )
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.request import (
-    Hypothesis,
     Translation,
     blank_translation,
+    joined_translation,
+    of_rank,
 )
 from keras_transformer.translation.stream import translate_lines
 
@@ -254,7 +255,7 @@ class Paragraphs:
         translations = np.full((len(shown), ranks), b"", object)
         for row, one in zip(np.flatnonzero(shown), results, strict=True):
             translations[row] = [
-                _of_rank(one, k).text.encode() for k in range(ranks)
+                of_rank(one, k).text.encode() for k in range(ranks)
             ]
         parts = [found[name] for name in Sentences._fields]
         joined = self._join(*parts, tf.constant(translations, tf.string))
@@ -269,13 +270,7 @@ class Paragraphs:
         ]
 
 
-def _of_rank(translation, rank):
-    """A sentence's hypothesis of a rank, or its last."""
-    hypotheses = translation.hypotheses
-    return hypotheses[min(rank, len(hypotheses) - 1)]
-
-
-def _together(line, results, texts) -> Translation:
+def _together(line, results, texts):
     """The result of a text of several sentences.
 
     Args:
@@ -285,43 +280,4 @@ def _together(line, results, texts) -> Translation:
     """
     if not results:
         return blank_translation(line)
-    ranks = max(len(one.hypotheses) for one in results)
-    return Translation(
-        line,
-        [
-            _joined(texts[k].decode(), [_of_rank(one, k) for one in results])
-            for k in range(ranks)
-        ],
-        any(one.truncated for one in results),
-        _chained([one.source_tokens for one in results]),
-        len(results),
-    )
-
-
-def _joined(text, parts) -> Hypothesis:
-    """One hypothesis of those of several sentences."""
-    known = [part.log_probability for part in parts]
-    finished = [part.finished for part in parts]
-    alignment = None
-    if None not in (alignments := [part.alignment for part in parts]):
-        # A sentence's tokens attend to none of another's.
-        widths = [len(rows[0]) if rows else 0 for rows in alignments]
-        alignment = [
-            [0.0] * sum(widths[:i]) + row + [0.0] * sum(widths[i + 1 :])
-            for i, rows in enumerate(alignments)
-            for row in rows
-        ]
-    return Hypothesis(
-        text,
-        sum(part.score for part in parts) / len(parts),
-        None if None in known else sum(known),
-        None if None in finished else all(finished),
-        _chained([part.tokens for part in parts]),
-        _chained([part.token_log_probabilities for part in parts]),
-        alignment,
-    )
-
-
-def _chained(lists):
-    """Lists one after the other; None if they weren't requested."""
-    return None if None in lists else [*itertools.chain(*lists)]
+    return joined_translation(line, results, [text.decode() for text in texts])

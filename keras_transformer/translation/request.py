@@ -1,6 +1,7 @@
 """Translation requests and results: plain data, without TensorFlow."""
 
 import dataclasses
+import itertools
 import numbers
 import warnings
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,8 @@ from keras_transformer.errors import InputError, shown
 WHY = (
     "more tokens than the model takes, or a translation that reached its limit"
 )
+# Markup is text like the rest; it is placed by the alignment.
+KEEP, PROJECT = "keep", "project"
 # Truncated texts whose numbers are named.
 _NAMED = 5
 
@@ -29,8 +32,9 @@ class TranslationRequest:
         prefixes: translations that begin as requested: each line is a pair
             of the source and the prefix, "" for none.
         json: all that is known of them.
-        markup: tags and placeholders aren't translated, but placed by the
-            alignment.
+        markup: `KEEP` or `PROJECT`, what is done with tags and placeholders;
+            None: symbols stand for them, if the model has any, else `KEEP`.
+        placeholders: regular expressions of further marks.
     """
 
     n_best: int | None = None
@@ -39,7 +43,8 @@ class TranslationRequest:
     alignment: bool = False
     prefixes: bool = False
     json: bool = False
-    markup: bool = False
+    markup: str | None = None
+    placeholders: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -50,7 +55,9 @@ class TranslationRequest:
     def is_plain(self) -> bool:
         """Whether the best translation and its score are enough."""
         return self == TranslationRequest(
-            scores=self.scores, markup=self.markup
+            scores=self.scores,
+            markup=self.markup,
+            placeholders=self.placeholders,
         )
 
 
@@ -111,6 +118,64 @@ def blank_translation(line: str | tuple[str, ...]) -> Translation:
     source = line if isinstance(line, str) else line[0]
     nothing = Hypothesis("", 0.0, 0.0, True, [], [], [])
     return Translation(source, [nothing], False, [], 0)
+
+
+def of_rank(translation: Translation, rank: int) -> Hypothesis:
+    """A hypothesis of a rank from 0, or the last."""
+    hypotheses = translation.hypotheses
+    return hypotheses[min(rank, len(hypotheses) - 1)]
+
+
+def joined_translation(
+    line: str, results: Sequence[Translation], texts: Sequence[str]
+) -> Translation:
+    """The result of a text of several sentences or parts.
+
+    Args:
+        line: the text.
+        results: of its parts, one or more.
+        texts: what the hypotheses of each rank are joined to, perhaps more.
+    """
+    ranks = max(len(one.hypotheses) for one in results)
+    return Translation(
+        line,
+        [
+            _joined(texts[k], [of_rank(one, k) for one in results])
+            for k in range(ranks)
+        ],
+        any(one.truncated for one in results),
+        _chained([one.source_tokens for one in results]),
+        sum(1 if one.sentences is None else one.sentences for one in results),
+    )
+
+
+def _joined(text, parts) -> Hypothesis:
+    """One hypothesis of those of several sentences."""
+    known = [part.log_probability for part in parts]
+    finished = [part.finished for part in parts]
+    alignment = None
+    if None not in (alignments := [part.alignment for part in parts]):
+        # A sentence's tokens attend to none of another's.
+        widths = [len(rows[0]) if rows else 0 for rows in alignments]
+        alignment = [
+            [0.0] * sum(widths[:i]) + row + [0.0] * sum(widths[i + 1 :])
+            for i, rows in enumerate(alignments)
+            for row in rows
+        ]
+    return Hypothesis(
+        text,
+        sum(part.score for part in parts) / len(parts),
+        None if None in known else sum(known),
+        None if None in finished else all(finished),
+        _chained([part.tokens for part in parts]),
+        _chained([part.token_log_probabilities for part in parts]),
+        alignment,
+    )
+
+
+def _chained(lists):
+    """Lists one after the other; None if they weren't requested."""
+    return None if None in lists else [*itertools.chain(*lists)]
 
 
 class ScoredPair(NamedTuple):

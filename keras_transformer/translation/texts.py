@@ -143,6 +143,10 @@ class TextTranslator:
         results = found if details else [_strings(r, n_best) for r in found]
         return results[0] if isinstance(texts, str) else results
 
+    def has_symbols(self) -> bool:
+        """Whether texts are translated with symbols for their markup."""
+        return False
+
     def opened(
         self, n_best: int | None = None
     ) -> contextlib.AbstractContextManager[TranslateBatches]:

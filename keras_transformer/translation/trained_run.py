@@ -34,6 +34,7 @@ class TrainedRun(TextTranslator, Run):
             mean of their probabilities; trained on the same prepared data.
         shortlist: pairs of sentences, or files of them: translations are
             searched among tokens that these suggest; None: among all.
+        placeholders: regular expressions of markup, beside those of its data.
 
     Example:
         >>> run = keras_transformer.load("runs/en-zh")
@@ -53,6 +54,7 @@ class TrainedRun(TextTranslator, Run):
         self.decoding: DecodingConfig | None = None
         self.ensemble: tuple[str | os.PathLike, ...] = ()
         self.shortlist: Pairs | None = None
+        self.placeholders: tuple[str, ...] = ()
         self._translator: Translator | None = None
         self._translates_by: tuple = ()  # the attributes it was made by
         self._functions: dict = {}  # by the number of hypotheses
@@ -108,7 +110,10 @@ class TrainedRun(TextTranslator, Run):
         """See `TextTranslator.results`."""
         check_n_best(n_best, self.search)
         count = n_best or 1
-        by = self.weights, self.decoding, tuple(self.ensemble), self.shortlist
+        by = (
+            *(self.weights, self.decoding, tuple(self.ensemble)),
+            *(self.shortlist, self.placeholders),
+        )
         if self._translator is None or by != self._translates_by:
             self._translator = self.new_translator()
             self._translates_by = by
@@ -120,6 +125,10 @@ class TrainedRun(TextTranslator, Run):
                 splitter=self._translator.splitter(self.config.data),
             )
         return self._functions[count](texts)
+
+    def has_symbols(self) -> bool:
+        """See `TextTranslator.has_symbols`."""
+        return self.config.data.symbols != ()
 
     def load_models(self) -> list[keras.Model]:
         """Its model, and those that translate together with it."""
@@ -152,4 +161,5 @@ class TrainedRun(TextTranslator, Run):
             align,
             others=others,
             lexicon=lexicon_of(self, self.shortlist),
+            placeholders=self.placeholders,
         )

@@ -98,6 +98,8 @@ class Translator(tf.Module):
         config: the search.
         lexicon: for a search among the tokens that each sentence can use, of a
             model with `partial_output`; None: among all.
+        placeholders: regular expressions of marks beside those of
+            `find_marks`, where the tokenizers have symbols.
 
     Example:
         >>> translator = Translator(
@@ -116,6 +118,7 @@ class Translator(tf.Module):
         model: IncrementalTransformer | Ensemble,
         config: DecodingConfig,
         lexicon: LexiconTable | None = None,
+        placeholders: tuple[str, ...] = (),
         name: str | None = None,
     ) -> None:
         super().__init__(name=name)
@@ -131,6 +134,13 @@ class Translator(tf.Module):
             one = cast(IncrementalTransformer, model)
             self._search = functools.partial(shortlisted_search, one, lexicon)
         self._score_ids = functools.partial(score_translations, model)
+        # Of both sides: one without the other has no structure to keep.
+        firsts = (
+            self.source_tokenizer.first_symbol,
+            target_tokenizer.first_symbol,
+        )
+        self._first_symbols = (None, None) if None in firsts else firsts
+        self._placeholders = placeholders
 
     def __repr__(self) -> str:
         return f"Translator({self.source_tokenizer} to {self.target_tokenizer})"
@@ -145,6 +155,7 @@ class Translator(tf.Module):
         limits: dict | None = None,
         others: Sequence[keras.Model] = (),
         lexicon: Lexicon | None = None,
+        placeholders: tuple[str, ...] = (),
     ) -> Translator:
         """The translator of a run's model.
 
@@ -157,6 +168,7 @@ class Translator(tf.Module):
             limits: see `IncrementalTransformer`.
             others: models that translate together with it, as an `Ensemble`.
             lexicon: of arrays, for a shortlist of one model; None: none.
+            placeholders: beside those of the run's data.
         """
         align = align or needs_alignment(decoding)
         models = [model, *others]
@@ -165,7 +177,19 @@ class Translator(tf.Module):
         )
         target = run.target_tokenizer
         table = LexiconTable.of(lexicon, target, decoding)
-        return cls(run.source_tokenizer, target, steps, decoding, table)
+        return cls(
+            run.source_tokenizer,
+            target,
+            steps,
+            decoding,
+            table,
+            (*placeholders, *run.config.data.placeholders),
+        )
+
+    @property
+    def placeholders(self) -> tuple[str, ...] | None:
+        """Regular expressions for `MaskedLines`; None: it has no symbols."""
+        return None if None in self._first_symbols else self._placeholders
 
     @property
     def batch_size(self) -> int:
@@ -306,6 +330,7 @@ class Translator(tf.Module):
             self._config,
             self._max_length,
             prefixes,
+            self._first_symbols[0],
         )
         return self._search(
             source.ids,
@@ -314,6 +339,7 @@ class Translator(tf.Module):
             self._banned,
             num_hypotheses,
             kept,
+            self._first_symbols[1],
         )
 
     def best(

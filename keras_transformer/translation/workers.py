@@ -26,6 +26,8 @@ from keras_transformer.system.machine import has_gpu, set_threads, usable_cores
 from keras_transformer.system.remote import RemotePath
 from keras_transformer.system.workers import Workers
 from keras_transformer.translation.request import (
+    KEEP,
+    PROJECT,
     Translation,
     TranslationRequest,
 )
@@ -70,8 +72,8 @@ class RunTranslatorFactory:
         Raises:
             InputError: it is no run, or a part is missing or damaged.
         """
-        from keras_transformer.translation.details import detailed_translator
-        from keras_transformer.translation.markup_projection import (
+        from keras_transformer.translation.details import (
+            detailed_translator,
             markup_translator,
         )
         from keras_transformer.translation.trained_run import TrainedRun
@@ -80,11 +82,14 @@ class RunTranslatorFactory:
         run = TrainedRun.load(self.folder).translating_by(
             self.weights, self.decoding, self.ensemble, self.shortlist
         )
-        aligns = request.alignment or request.markup
+        run.placeholders = request.placeholders
+        aligns = request.alignment or request.markup == PROJECT
         translator = run.new_translator(aligns)
         splitter = translator.splitter(run.config.data)
-        if request.markup:
-            return markup_translator(translator, splitter, request.count)
+        if request.markup == PROJECT:
+            return markup_translator(
+                translator, splitter, request.count, request.placeholders
+            )
         return detailed_translator(
             translator,
             request.count,
@@ -92,7 +97,15 @@ class RunTranslatorFactory:
             request.token_scores,
             request.alignment,
             splitter,
+            masks=request.markup != KEEP,
         )
+
+    def has_symbols(self) -> bool:
+        """Whether markup is masked, as the model has symbols for it."""
+        if self.request.markup is not None:
+            return False
+        path = pathlib.Path(self.folder) / "config.yaml"
+        return Config().updated(read_yaml(path), str(path)).data.symbols != ()
 
     def fingerprint(self) -> str:
         """A digest of the weights and all else that it loads.

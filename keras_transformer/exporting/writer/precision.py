@@ -196,7 +196,8 @@ def _measure(run, translator, columns, decoding, precisions, progress):
     translators = {}
     for name in precisions:
         config = dataclasses.replace(decoding, precision=name)
-        translators[name] = text_translator(translator(config).translate)
+        own = translator(config)
+        translators[name] = text_translator(own.translate, own.placeholders)
 
     def translate(name):
         return list(

@@ -34,6 +34,7 @@ from keras_transformer.exporting.warmup_requests import (
 from keras_transformer.exporting.writer.signatures import TracedSignatures
 from keras_transformer.inference import quantization
 from keras_transformer.search.shortlist import Lexicon
+from keras_transformer.symbols import SYMBOLS
 from keras_transformer.system.files import new_folder, read_json, write_json
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
@@ -43,6 +44,8 @@ from keras_transformer.version import versions
 
 _WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
+# One pair of symbols is in another, and one is alone.
+_MARKED = "⟨1⟩a ⟨2⟩b⟨/2⟩⟨/1⟩ ⟨3/⟩"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -222,7 +225,11 @@ def load_exported(
 def _texts(run, given):
     """Texts to warm up with: those given, or made ones."""
     if given is None:
-        return frequent_tokens(run.source_tokenizer)
+        texts = frequent_tokens(run.source_tokenizer)
+        if run.source_tokenizer.first_symbol is not None:
+            # The checks see that its symbols come back.
+            texts[-1] = f"{_MARKED} {texts[-1]}"
+        return texts
     texts = text_list(given, "warmup_texts")
     texts = [text for text in texts if not is_blank(text)]
     if not 0 < len(texts) <= MAX_TEXTS:
@@ -247,7 +254,7 @@ def frequent_tokens(
     ids = [
         i
         for i, token in enumerate(tokens, start=len(SPECIAL_TOKENS))
-        if not _BYTE.fullmatch(token)
+        if not _BYTE.fullmatch(token) and token not in SYMBOLS
     ]
     rows = [[ids[i % len(ids)] for i in range(length)] for length in lengths]
     texts = tokenizer.detokenize(tf.ragged.constant(rows, tf.int32))

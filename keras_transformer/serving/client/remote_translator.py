@@ -3,13 +3,19 @@
 import collections
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.request_errors import RequestError
-from keras_transformer.translation.request import translations_of
+from keras_transformer.symbols import MARKUP_SYMBOLS
+from keras_transformer.translation.markup import MaskedLines
+from keras_transformer.translation.request import (
+    Translation,
+    translations_of,
+)
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
 from keras_transformer.translation.texts import TextTranslator
 
@@ -29,6 +35,8 @@ class RemoteTranslator(TextTranslator):
         timeout: seconds for a batch, its retries included.
         signature: that translates, where no other number is requested.
         count: hypotheses of a line, with the signature "nbest".
+        placeholders: regular expressions of further marks, for a model with
+            symbols; None: markup is text.
     """
 
     url: str
@@ -38,6 +46,7 @@ class RemoteTranslator(TextTranslator):
     timeout: float
     signature: str = layout.BEAM
     count: int = 1
+    placeholders: tuple[str, ...] | None = ()
 
     @property
     def batch_size(self) -> int:
@@ -62,17 +71,7 @@ class RemoteTranslator(TextTranslator):
             translator = dataclasses.replace(
                 self, signature=layout.NBEST, count=n_best
             )
-        client = Client(
-            self.url,
-            self.model,
-            version=self.version,
-            label=self.label,
-            timeout=self.timeout,
-        )
-        with client:
-            with _as_input_errors():
-                # At once, and not after retries.
-                client.versions()
+        with self._connected() as client:
 
             def translate_batches(batches):
                 with _as_input_errors():
@@ -85,17 +84,55 @@ class RemoteTranslator(TextTranslator):
             else:
                 yield translate_batches
 
+    @contextlib.contextmanager
+    def _connected(self):
+        client = Client(
+            self.url,
+            self.model,
+            version=self.version,
+            label=self.label,
+            timeout=self.timeout,
+        )
+        with client:
+            with _as_input_errors():
+                # At once, and not after retries.
+                client.versions()
+            yield client
+
+    def has_symbols(self) -> bool:
+        """Whether the model has symbols, by which markup is masked.
+
+        Raises:
+            InputError: see `opened`.
+        """
+        if self.placeholders is None:
+            return False
+        with self._connected() as client:
+            return _has_symbols(client)
+
     def _results(self, client, batches):
         sent: collections.deque = collections.deque()
+        # Asked for with the first text that has markup.
+        asked = functools.cache(_has_symbols)
 
         def inputs():
             for lines in batches:
-                sent.append(lines)
-                yield {layout.TEXT: lines}
+                masked, parts = None, lines
+                if self.placeholders is not None:
+                    masked = MaskedLines(lines, self.placeholders)
+                if masked and masked.has_marks and asked(client):
+                    parts = masked.parts
+                else:
+                    masked = None
+                sent.append((parts, masked))
+                yield {layout.TEXT: parts}
 
         for outputs in client.predict_batches(inputs(), self.signature):
-            lines = sent.popleft()
-            yield self._read(lines, outputs, client.target) if lines else []
+            parts, masked = sent.popleft()
+            results: list[Translation] = []
+            if parts:
+                results = self._read(parts, outputs, client.target)
+            yield results if masked is None else masked.unmasked(results)
 
     def _read(self, lines, outputs, target):
         """The results of lines, from a signature's outputs."""
@@ -117,6 +154,19 @@ class RemoteTranslator(TextTranslator):
             return translations_of(lines, texts, scores, truncated, self.count)
         except InputError as error:
             raise InputError(f"{target}: {error}") from None
+
+
+def _has_symbols(client):
+    """True if a model's source vocabulary has the symbols in a row."""
+    last = len(MARKUP_SYMBOLS) - 1
+    try:
+        rows = client.tokenize([MARKUP_SYMBOLS[i] for i in (0, 1, last)])
+    except RequestError:  # Another program's model.
+        return False
+    if not all(rows):
+        return False
+    first, second, third = (row[-1] for row in rows)
+    return (second - first, third - first) == (1, last)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,11 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
 from keras_transformer.contract import layout
-from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
+from keras_transformer.contract.layout import (
+    SAVED_MODEL,
+    VARIABLES,
+    symbol_placeholders,
+)
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.languages import is_tag
@@ -118,6 +122,18 @@ def stated_languages(folder: pathlib.Path) -> tuple[str, str] | None:
             if _is_language(source) and _is_language(target):
                 return str(source), str(target)
     return None
+
+
+def stated_placeholders(folder: pathlib.Path) -> tuple[str, ...] | None:
+    """Regular expressions of markup, if a SavedModel says it has symbols.
+
+    Args:
+        folder: of one version.
+    """
+    try:
+        return symbol_placeholders(read_json(folder / layout.DESCRIPTION))
+    except InputError:
+        return None
 
 
 def _is_language(tag):

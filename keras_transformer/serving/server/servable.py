@@ -8,6 +8,7 @@ run before it gets traffic.
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import os
 import pathlib
 from collections.abc import Callable
@@ -21,7 +22,11 @@ from tensorflow_serving.apis import prediction_log_pb2
 from keras_transformer.contract.layout import BEAM, WARMUP
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.exporting.session import SavedModelSession
-from keras_transformer.serving.server.loading import stated_languages
+from keras_transformer.serving.server.loading import (
+    stated_languages,
+    stated_placeholders,
+)
+from keras_transformer.serving.server.masking import MASKED, run_masked
 from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     tensor_array,
@@ -75,6 +80,8 @@ class Servable:
         self._session = open_session(self.folder, intra_op_threads)
         self.signatures = self._session.signatures
         self.languages = stated_languages(self.folder)
+        # None: the model has no symbols for markup.
+        self._placeholders = stated_placeholders(self.folder)
         try:
             warmup = self.folder / WARMUP
             if warmup.is_file():
@@ -137,7 +144,11 @@ class Servable:
             tf.errors.OpError: the graph failed.
         """
         self.signature(name)
-        return self._session.run(name or BEAM, inputs, outputs)
+        name = name or BEAM
+        run = functools.partial(self._session.run, name)
+        if self._placeholders is None or name not in MASKED:
+            return run(inputs, outputs)
+        return run_masked(run, inputs, outputs, self._placeholders)
 
     def close(self) -> None:
         """Frees what was loaded."""

@@ -1,0 +1,102 @@
+"""Masking: requests of texts with markup, for models that have symbols for it.
+
+Texts that have symbols already, as those of the project's client, stay as they
+are: TensorFlow Serving, which masks nothing, is asked so.
+"""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from keras_transformer.constants import NO_SCORE
+from keras_transformer.contract import layout
+from keras_transformer.symbols import SYMBOL
+from keras_transformer.translation.markup import MaskedLines
+from keras_transformer.translation.request import translations_of
+
+# Signatures that translate.
+MASKED = (layout.BEAM, layout.GREEDY, layout.NBEST)
+
+
+def run_masked(
+    run: Callable[[dict, tuple], dict],
+    inputs: dict,
+    outputs: tuple,
+    placeholders: tuple[str, ...],
+) -> dict:
+    """Runs a signature that translates, with symbols in place of markup.
+
+    Args:
+        run: runs it, from inputs and names of outputs to arrays by name.
+        inputs: `text`, array of bytes `(B,)`.
+        outputs: names of the requested ones; all if there are none.
+        placeholders: regular expressions of markup.
+
+    Returns:
+        as `run`.
+    """
+    lines = [text.decode("utf-8", "replace") for text in inputs[layout.TEXT]]
+    own = [bool(re.search(SYMBOL, line)) for line in lines]
+    rest = [line for line, is_own in zip(lines, own, strict=True) if not is_own]
+    masked = MaskedLines(rest, placeholders)
+    if not masked.has_marks:
+        return run(inputs, outputs)
+    kept = [line for line, is_own in zip(lines, own, strict=True) if is_own]
+    # A row at least, for the shapes of what there is nothing of.
+    parts = [*masked.parts, *kept] or [""]
+    found = run({layout.TEXT: _encoded(parts)}, ())
+    is_nbest = layout.TRANSLATIONS in found
+    names = _names(is_nbest)
+    columns = [
+        found[name] if is_nbest else found[name][:, None] for name in names
+    ]
+    ranks = columns[0].shape[1]
+    results = translations_of(
+        parts,
+        [[text.decode() for text in row] for row in columns[0]],
+        columns[1].tolist(),
+        found[layout.TRUNCATED].tolist(),
+        ranks,
+    )
+    results = [
+        one._replace(sentences=int(count))
+        for one, count in zip(results, found[layout.SENTENCES], strict=True)
+    ]
+    count = len(masked.parts)
+    unmasked, others = iter(masked.unmasked(results[:count])), results[count:]
+    following = iter(others)
+    answers = [next(following if is_own else unmasked) for is_own in own]
+    arrays = _arrays(answers, ranks, found)
+    if not is_nbest:
+        arrays |= {name: arrays[name][:, 0] for name in names}
+    return {name: arrays[name] for name in outputs or found}
+
+
+def _names(is_nbest):
+    if is_nbest:
+        return layout.TRANSLATIONS, layout.SCORES
+    return layout.TRANSLATION, layout.SCORE
+
+
+def _encoded(texts):
+    return np.array([text.encode() for text in texts], object)
+
+
+def _arrays(answers, ranks, found):
+    """Results as arrays, with what is left over as a search leaves it."""
+    texts, scores = _names(layout.TRANSLATIONS in found)
+    arrays = {
+        texts: np.full((len(answers), ranks), b"", object),
+        scores: np.full((len(answers), ranks), NO_SCORE, np.float32),
+        layout.TRUNCATED: np.array([one.truncated for one in answers]),
+        layout.SENTENCES: np.array(
+            [one.sentences for one in answers],
+            found[layout.SENTENCES].dtype,
+        ),
+    }
+    for row, answer in enumerate(answers):
+        for rank, hypothesis in enumerate(answer.hypotheses):
+            arrays[texts][row, rank] = hypothesis.text.encode()
+            arrays[scores][row, rank] = hypothesis.score
+    return arrays

@@ -1,0 +1,215 @@
+"""Markup: translations that have that of their sources.
+
+Models that have learned of it translate texts with symbols in place of their
+marks (`MaskedLines`). For others it is taken out before, and put back where the
+alignment says (`projecting_markup`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from keras_transformer.blank import is_blank
+from keras_transformer.documents.markup import (
+    Masked,
+    Stripped,
+    find_marks,
+    mask_marks,
+    place_marks,
+    strip_marks,
+    token_spans,
+)
+from keras_transformer.symbols import SYMBOL
+from keras_transformer.translation.request import (
+    Hypothesis,
+    Translation,
+    blank_translation,
+    joined_translation,
+    of_rank,
+)
+
+Translate = Callable[[list[str]], list[Translation]]
+
+
+class MaskedLines:
+    """Lines as a model with symbols takes them, and their translations.
+
+    Args:
+        lines: texts, or pairs of a text and what its translation begins with,
+            whose marks are masked as those of the text.
+        placeholders: regular expressions of further marks.
+
+    Attributes:
+        parts: what is translated, as `lines`: one for a line, or several
+            where it has more marks than there are numbers; none of a line
+            that is nothing but markup.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[str] | Sequence[tuple[str, str]],
+        placeholders: tuple[str, ...] = (),
+    ) -> None:
+        self._lines = lines
+        self._masked: list[list[Masked]] = []
+        self.parts: list[Any] = []
+        for line in lines:
+            text, *prefix = (line,) if isinstance(line, str) else line
+            masked = mask_marks(text, find_marks(text, placeholders))
+            self._masked.append(masked)
+            for part in masked:
+                if _has_words(part):
+                    self.parts.append(_part(part, prefix))
+                    prefix = [""] * len(prefix)
+
+    @property
+    def has_marks(self) -> bool:
+        """True if a line has markup."""
+        return any(part.marks for parts in self._masked for part in parts)
+
+    def unmasked(self, results: Iterable[Translation]) -> list[Translation]:
+        """The translations of the lines, from those of the parts."""
+        rest = iter(results)
+        return [
+            self._unmasked(line, masked, rest)
+            for line, masked in zip(self._lines, self._masked, strict=True)
+        ]
+
+    def unmasked_texts(self, texts: Iterable[str]) -> list[str]:
+        """The same of translations that are texts."""
+        plain = (Translation("", [Hypothesis(text, 0.0)]) for text in texts)
+        return [one.hypotheses[0].text for one in self.unmasked(plain)]
+
+    def _unmasked(self, line, masked, rest):
+        source = line if isinstance(line, str) else line[0]
+        found = [_of_part(part, rest) for part in masked]
+        if len(found) == 1:
+            return found[0]._replace(source=source)
+        gaps = [_spaces(part.text) for part in masked]
+        ranks = max(len(one.hypotheses) for one in found)
+        texts = [
+            "".join(
+                f"{before}{of_rank(one, rank).text.strip()}{after}"
+                for (before, after), one in zip(gaps, found, strict=True)
+            )
+            for rank in range(ranks)
+        ]
+        return joined_translation(source, found, texts)
+
+
+def _has_words(masked):
+    return not is_blank(re.sub(SYMBOL, "", masked.text))
+
+
+def _part(masked, prefix):
+    """A part with its prefix, if there is one: in this the same symbols."""
+    if not prefix:
+        return masked.text
+    (text,) = prefix
+    for symbol, mark in masked.marks.items():
+        text = text.replace(mark, symbol, 1)
+    return masked.text, text
+
+
+def _of_part(masked, rest):
+    """The next result, with the marks of its part."""
+    if not _has_words(masked):
+        return _itself(masked.unmasked(masked.text))
+    result = next(rest)
+    hypotheses = [
+        one._replace(text=masked.unmasked(one.text))
+        for one in result.hypotheses
+    ]
+    return result._replace(hypotheses=hypotheses)
+
+
+def _spaces(text):
+    """The white space at both ends of a text."""
+    return (
+        text[: len(text) - len(text.lstrip())],
+        text[len(text.rstrip()) :],
+    )
+
+
+def _itself(text):
+    """The translation of what is nothing but markup."""
+    nothing = blank_translation(text)
+    only = nothing.hypotheses[0]._replace(text=text)
+    return nothing._replace(hypotheses=[only])
+
+
+def masking_markup(
+    translate: Callable[[list], list[Translation]],
+    placeholders: tuple[str, ...] = (),
+) -> Callable[[list], list[Translation]]:
+    """A function from lines with markup to translations with the same.
+
+    Args:
+        translate: of lines with symbols, see `MaskedLines`.
+        placeholders: regular expressions of further marks.
+    """
+
+    def translate_all(lines):
+        masked = MaskedLines(lines, placeholders)
+        parts = masked.parts
+        return masked.unmasked(translate(parts) if parts else [])
+
+    return translate_all
+
+
+def projecting_markup(
+    translate: Translate, align: Translate, placeholders: tuple[str, ...] = ()
+) -> Translate:
+    """A function from texts with markup to translations with the same.
+
+    Args:
+        translate: of texts without.
+        align: of others; its results have source tokens and alignments.
+        placeholders: regular expressions of further marks.
+    """
+
+    def translate_all(texts):
+        found = [strip_marks(t, find_marks(t, placeholders)) for t in texts]
+        plain = [s.text for s in found if not s.marks]
+        marked = [s.text for s in found if s.marks and not is_blank(s.text)]
+        results = iter(translate(plain) if plain else [])
+        aligned = iter(align(marked) if marked else [])
+        return [
+            _with_marks(text, stripped, aligned)
+            if stripped.marks
+            else next(results)
+            for text, stripped in zip(texts, found, strict=True)
+        ]
+
+    return translate_all
+
+
+def _with_marks(
+    text: str, stripped: Stripped, aligned: Iterator[Translation]
+) -> Translation:
+    if is_blank(stripped.text):
+        return _itself(text)
+    result = next(aligned)
+    tokens = result.source_tokens or []
+    source = token_spans(stripped.text, tokens)
+    words = [i for i, span in enumerate(source) if span.end > span.start]
+    hypotheses = [
+        _marked(hypothesis, stripped, source, words)
+        for hypothesis in result.hypotheses
+    ]
+    return result._replace(source=text, hypotheses=hypotheses)
+
+
+def _marked(hypothesis: Hypothesis, stripped, source, words):
+    """A hypothesis with the marks of its source in its text."""
+    target = token_spans(hypothesis.text, hypothesis.tokens or [])
+    alignment = [
+        # A token attends to START and END, too, which no mark is at.
+        max(words, key=weights.__getitem__, default=0)
+        for weights in hypothesis.alignment or []
+    ]
+    return hypothesis._replace(
+        text=place_marks(stripped, hypothesis.text, source, target, alignment)
+    )

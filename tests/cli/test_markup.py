@@ -1,0 +1,208 @@
+"""Models with symbols for markup: prepared, trained, exported and served."""
+
+import random
+import re
+
+import pytest
+
+import keras_transformer as kt
+from keras_transformer.cli.main import main
+from keras_transformer.data.masking import mask_pair
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.documents.markup import find_marks
+from keras_transformer.symbols import MARKUP_SYMBOLS
+from tests.toy_runs import untrained_run
+
+LETTERS = "abcdefghijklmnop"
+WORDS = [f"{a}{a}{b}" for b in LETTERS[:6] for a in LETTERS]
+TEXTS = [
+    "aaa <b>bbb <i>ccc</i></b> ddd",
+    "<p>%s</p><br/>eee {name}",
+    "~fff <b></b><b>ggg</b>",
+    "hhh iii",
+    "<br/>",
+    " ".join(f"{word} %{n}" for n, word in enumerate(WORDS[:40])),
+    "</b> jjj <i> kkk ⟨1⟩",
+]
+
+
+def pairs(count, seed=1):
+    """Words in the same order, a third of them with markup."""
+    generator = random.Random(seed)
+    for _ in range(count):
+        words = generator.sample(WORDS, generator.randint(3, 6))
+        if generator.random() < 0.5:
+            start = generator.randrange(len(words))
+            end = generator.randrange(start, len(words))
+            words[start] = f"<b>{words[start]}"
+            words[end] += "</b>"
+        if generator.random() < 0.3:
+            words.insert(generator.randint(0, len(words)), "%s")
+        text = " ".join(words)
+        yield text, text.upper().replace("B>", "b>").replace("%S", "%s")
+
+
+def prepare(folder, corpus, *options):
+    lines = [f"{source}\t{target}\n" for source, target in corpus]
+    (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
+    words = ["prepare", "--train", folder / "train.tsv", "--dev", "0.1"]
+    words += ["--source-language=en", "--target-language=fr", *options]
+    words += ["--out", folder / "data", "--markup", "symbols"]
+    assert main([str(word) for word in words]) == 0
+    return folder / "data"
+
+
+def marks_of(text, placeholders=()):
+    marks = find_marks(text, placeholders)
+    halves = sum(mark.partner != n for n, mark in enumerate(marks))
+    return sorted(text[m.start : m.end] for m in marks), halves
+
+
+def assert_complete(texts, translations, placeholders=()):
+    for text, translation in zip(texts, translations, strict=True):
+        assert marks_of(translation, placeholders) == marks_of(
+            text, placeholders
+        )
+
+
+@pytest.fixture(scope="module", params=["word", "sentencepiece"])
+def run(request, tmp_path_factory):
+    """Random weights, so that nothing but the search keeps a structure."""
+    folder = tmp_path_factory.mktemp(request.param)
+    data = prepare(
+        folder,
+        pairs(300),
+        f"--source-tokenizer={request.param}",
+        f"--target-tokenizer={request.param}",
+        "--placeholder=~",
+    )
+    return untrained_run(folder / "run", data, max_length=40)
+
+
+def test_data_is_masked_on_both_sides(run):
+    data = PreparedData.load(run.folder.parent / "data")
+    report = data.report["markup"]
+    assert report["masked"] > 100
+    assert 1 <= report["injected"] < 40
+    assert report["different"] == report["too_many"] == 0
+    # Evaluation is given text as it was.
+    dev = list(data.dev_pairs())
+    assert any("<b>" in source and "<b>" in target for source, target in dev)
+    known = set(data.source_tokenizer.tokens())
+    assert known.issuperset(MARKUP_SYMBOLS)
+    assert not any("<" in token[1:-1] or "%" in token for token in known)
+    assert data.source_tokenizer.first_symbol == 4
+    assert data.report["dev_unknown_share"]["source"] < 0.02
+
+
+def test_all_marks_come_back_whatever_the_model_says(run):
+    translator = kt.load(run.folder)
+    assert_complete(TEXTS, translator.translate(TEXTS), ("~",))
+    for several in zip(*translator.translate(TEXTS[:4], n_best=3), strict=True):
+        assert_complete(TEXTS[:4], several, ("~",))
+    assert translator.translate("<br/>") == "<br/>"
+    own = kt.load(run.folder, placeholders=[r"h+"])
+    assert_complete(
+        ["hhh <b>iii</b>"], own.translate(["hhh <b>iii</b>"]), ("h+",)
+    )
+    assert "hhh" in own.translate("hhh <b>iii</b>")
+
+
+def test_command_line(run, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS))
+    words = ["translate", "--run", run.folder, "--input", tmp_path / "in.txt"]
+    assert main([str(word) for word in words]) == 0
+    assert_complete(TEXTS, capsys.readouterr().out.splitlines(), ("~",))
+    words += ["--placeholder", "h+"]
+    assert main([str(word) for word in words]) == 0
+    assert "hhh" in capsys.readouterr().out
+    assert main([*map(str, words[:-1]), "("]) == 2
+    assert "regular expression" in capsys.readouterr().err
+    assert main([*map(str, words[:-2]), "--markup", "keep"]) == 0
+    assert "<b>" not in capsys.readouterr().out
+
+
+def test_documents(run, tmp_path):
+    page = "<html><p>aaa <b>bbb</b> <i>ccc</i></p></html>"
+    (tmp_path / "in.html").write_text(page)
+    kt.translate_file(run.folder, tmp_path / "in.html", tmp_path / "out.html")
+    assert_complete([page], [(tmp_path / "out.html").read_text()])
+    words = ["translate", "--run", run.folder, "--input", tmp_path / "in.html"]
+    words += ["--output", tmp_path / "cli.html"]
+    assert main([str(word) for word in words]) == 0
+    expected = (tmp_path / "out.html").read_text()
+    assert (tmp_path / "cli.html").read_text() == expected
+
+
+def test_tokenizers_of_such_data_are_for_such_data(run, tmp_path, capsys):
+    corpus = run.folder.parent / "train.tsv"
+    words = ["prepare", "--train", corpus, "--out", tmp_path / "data"]
+    words += ["--tokenizers", run.folder, "--set=data.markup=keep"]
+    assert main([str(word) for word in words]) == 2
+    assert "data.markup is 'symbols' there" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_export_and_server(run, tmp_path, precision):
+    """The export's checks ask it through the C API, too."""
+    from keras_transformer.serving.server.servable import Servable
+
+    options = {} if precision == "float32" else {"precision": precision}
+    report = kt.export(run.folder, tmp_path / "models", **options)
+    assert all(check.passed for check in report.checks)
+    translator = kt.load(report.path)
+    translations = translator.translate(TEXTS)
+    assert_complete(TEXTS, translations, ("~",))
+    servable = Servable("m", 1, report.path)
+    texts = [text.encode() for text in TEXTS]
+    masked = mask_pair((TEXTS[0], TEXTS[0]))[0][0]
+    import numpy as np
+
+    inputs = {"text": np.array([*texts, masked.encode()], object)}
+    found = servable.run("", inputs)
+    *served, last = (text.decode() for text in found["translation"])
+    assert_complete(TEXTS, served, ("~",))
+    assert_complete([masked], [last])
+    several = servable.run("nbest", inputs, ("translations",))
+    for column in several["translations"].T:
+        assert_complete(TEXTS[:4], [t.decode() for t in column[:4]], ("~",))
+    servable.close()
+
+
+@pytest.mark.slow
+def test_a_model_learns_where_markup_belongs(tmp_path):
+    data = prepare(
+        tmp_path,
+        pairs(3000),
+        "--source-tokenizer=word",
+        "--target-tokenizer=word",
+    )
+    run = kt.train(
+        data,
+        tmp_path / "run",
+        epochs=12,
+        config=kt.Config().updated(
+            {
+                "model": {
+                    "num_encoder_layers": 1,
+                    "num_decoder_layers": 1,
+                    "d_model": 64,
+                    "num_heads": 4,
+                    "d_ff": 128,
+                    "max_length": 40,
+                    "dropout": 0.0,
+                },
+                "training": {"warmup_steps": 100, "batch_sentences": 32},
+            }
+        ),
+        verbose=0,
+    )
+    tests = [pair for pair in pairs(200, seed=2) if find_marks(pair[0])]
+    found = run.translate([source for source, _ in tests])
+    assert_complete([source for source, _ in tests], found)
+    right = sum(
+        re.sub(r"\s", "", text).upper() == re.sub(r"\s", "", target).upper()
+        for text, (_, target) in zip(found, tests, strict=True)
+    )
+    assert right > 0.9 * len(tests)

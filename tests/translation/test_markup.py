@@ -1,0 +1,166 @@
+"""Markup: what is translated, and what comes back."""
+
+import re
+
+from keras_transformer.symbols import SYMBOL
+from keras_transformer.translation.markup import (
+    MaskedLines,
+    masking_markup,
+    projecting_markup,
+)
+from keras_transformer.translation.request import (
+    Hypothesis,
+    Translation,
+    joined_translation,
+)
+
+
+def translator(asked):
+    """Translates to upper case, the words in reverse; aligns exactly."""
+
+    def translate(texts):
+        asked.append(texts)
+        return [translation(text) for text in texts]
+
+    return translate
+
+
+def translation(text):
+    words = text.rstrip(".").split()
+    stop = ["."] if text.endswith(".") else []
+    tokens = [*(f"▁{word.upper()}" for word in reversed(words)), *stop]
+    result = "".join(tokens).replace("▁", " ").strip()
+    # START, the words, the stop, END.
+    source = ["", *words, *stop, ""]
+    count = len(words)
+    order = [*range(count, 0, -1), *([count + 1] * len(stop)), len(source) - 1]
+    alignment = [[float(i == n) for i in range(len(source))] for n in order]
+    hypothesis = Hypothesis(
+        result, -1.0, -1.0, True, [*tokens, "</s>"], None, alignment
+    )
+    return Translation(text, [hypothesis], False, source)
+
+
+def test_markup_comes_back_where_it_belongs():
+    plain, marked = [], []
+    translate = projecting_markup(translator(plain), translator(marked))
+    texts = [
+        "one two.",
+        "open <b>the file</b> now.",
+        "<br/>",
+        "%s files in {place}",
+    ]
+    results = translate(texts)
+    assert [result.source for result in results] == texts
+    assert [result.hypotheses[0].text for result in results] == [
+        "TWO ONE.",
+        "NOW <b>FILE THE</b> OPEN.",
+        "<br/>",
+        "IN {place} %s FILES",
+    ]
+    # What has no markup needs no alignment.
+    assert plain == [["one two."]]
+    assert marked == [["open the file now.", "files in"]]
+
+
+def reversing(asked):
+    """Translates pairs of tags by themselves, the rest in reverse."""
+
+    def translate(lines):
+        asked.append(lines)
+        return [
+            Translation(
+                line,
+                [
+                    Hypothesis(reversed_words(line), -1.0),
+                    Hypothesis(line, -2.0),
+                ],
+            )
+            for line in (
+                each if isinstance(each, str) else each[0] for each in lines
+            )
+        ]
+
+    return translate
+
+
+def reversed_words(text):
+    parts = re.findall(rf"{SYMBOL}|[^\s⟨]+", text)
+    if "⟨/1⟩" in parts:  # They stay in order.
+        return text.upper()
+    return " ".join(reversed(parts)).upper()
+
+
+def test_symbols_stand_for_markup():
+    asked = []
+    translate = masking_markup(reversing(asked), ("~",))
+    texts = [
+        "one two",
+        "open <b>the file</b> ~now",
+        "<br/>",
+        "%s files in {place} ⟨5⟩",
+    ]
+    results = translate(texts)
+    assert asked == [
+        [
+            "one two",
+            "open ⟨1⟩the file⟨/1⟩ ⟨2/⟩now",
+            "⟨1/⟩ files in ⟨2/⟩ ⟨3/⟩",
+        ]
+    ]
+    assert [result.source for result in results] == texts
+    assert [result.hypotheses[0].text for result in results] == [
+        "TWO ONE",
+        "OPEN <b>THE FILE</b> ~NOW",
+        "<br/>",
+        "⟨5⟩ {place} IN FILES %s",
+    ]
+    assert results[3].hypotheses[1].text == texts[3]
+    assert masking_markup(translate)([]) == []
+
+
+def test_more_marks_than_numbers_are_translated_in_parts():
+    text = "<b> " + " ".join(f"w{n} %{n}" for n in range(20)) + "</b> end"
+    asked = []
+    (result,) = masking_markup(reversing(asked))([text])
+    ((first, second),) = asked
+    assert first.startswith("⟨1⟩ w0 ⟨2/⟩ w1")
+    assert first.endswith("⟨16/⟩ w15 ")
+    assert second == "⟨1/⟩ w16 ⟨2/⟩ w17 ⟨3/⟩ w18 ⟨4/⟩ w19 ⟨5/⟩⟨/6⟩ end"
+    best, second = (one.text for one in result.hypotheses)
+    assert second == text
+    assert best.startswith("W15 %14")
+    assert best.endswith("%16 W16 %15")
+    assert sorted(re.findall(r"%\d+|</?b>", best)) == sorted(
+        re.findall(r"%\d+|</?b>", text)
+    )
+
+
+def test_a_prefix_has_the_symbols_of_its_text():
+    masked = MaskedLines([("a <b>c</b> %s", "%s <b>X"), ("<br/>", "")])
+    assert masked.parts == [("a ⟨1⟩c⟨/1⟩ ⟨2/⟩", "⟨2/⟩ ⟨1⟩X")]
+    assert masked.has_marks
+    assert not MaskedLines(["a b"]).has_marks
+
+
+def test_texts_are_unmasked_without_details():
+    masked = MaskedLines(["a <b>c</b>", "d", "%s"])
+    assert masked.unmasked_texts(["⟨1⟩C⟨/1⟩ A", "D"]) == [
+        "<b>C</b> A",
+        "D",
+        "%s",
+    ]
+
+
+def test_results_of_parts_are_one():
+    parts = [
+        Translation("a", [Hypothesis("A", -1.0, -2.0, True)], False, None, 2),
+        Translation(
+            "b", [Hypothesis("B", -3.0, -4.0), Hypothesis("C", -5.0)], True
+        ),
+    ]
+    joined = joined_translation("a b", parts, ["A B", "A C"])
+    assert joined.hypotheses[0] == Hypothesis("A B", -2.0, -6.0)
+    assert joined.hypotheses[1].text == "A C"
+    assert joined.truncated
+    assert joined.sentences == 3
