@@ -22,6 +22,7 @@ TERM_SYMBOLS = TERM_START, TERM_TARGET, TERM_END = ("⟨t⟩", "⟨=⟩", "⟨/t
 SYMBOLS = (*MARKUP_SYMBOLS, *TERM_SYMBOLS)
 
 # Regular expressions, of Python and of RE2.
+ANNOTATION = f"{TERM_START}[^⟨⟩]*{TERM_TARGET}[^⟨⟩]*{TERM_END}"
 _NUMBER = "(?:[1-9]|1[0-6])"
 SYMBOL = f"⟨(?:/?{_NUMBER}|{_NUMBER}/|/?t|=)⟩"
 OPENING_SYMBOL = f"⟨(?:{_NUMBER}|t)⟩"

@@ -14,6 +14,7 @@ from keras_transformer.documents.formats import (
     format_of,
     open_document,
 )
+from keras_transformer.documents.glossary import Terms
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import write_bytes
 from keras_transformer.translation.details import markup_translator
@@ -22,6 +23,7 @@ from keras_transformer.translation.documents import (
     translated,
 )
 from keras_transformer.translation.stream import one_by_one
+from keras_transformer.translation.terms import require_terms, with_glossary
 from keras_transformer.translation.texts import TextTranslator
 from keras_transformer.translation.trained_run import TrainedRun
 
@@ -34,6 +36,7 @@ def translate_file(
     format: str | None = None,
     field: str | None = None,
     overwrite: bool = False,
+    glossary: Terms | None = None,
 ) -> Mapping[str, int]:
     """Translates a document: what isn't text stays as it is.
 
@@ -50,6 +53,7 @@ def translate_file(
             `NAME:TARGET` puts the translations into another one.
         overwrite: whether what a .po, .tmx or .xliff file has translations
             of is translated, too.
+        glossary: see `TextTranslator.translate`.
 
     Returns:
         texts that were left as they are, by reason.
@@ -72,6 +76,8 @@ def translate_file(
         )
     if os.path.lexists(target):
         raise InputError(f"{target}: exists. Accepted: a new file")
+    if glossary is not None:
+        require_terms(translator.has_terms())
     run = translator if isinstance(translator, TrainedRun) else None
     languages: tuple = (None, None)
     if run is not None:
@@ -90,6 +96,10 @@ def translate_file(
         )
         opened = contextlib.nullcontext(one_by_one(translate))
     with opened as translate_batches:
-        content = translated(document, translate_batches, translator.batch_size)
+        content = translated(
+            document,
+            with_glossary(translate_batches, glossary),
+            translator.batch_size,
+        )
     write_bytes(target, content)
     return document.skipped

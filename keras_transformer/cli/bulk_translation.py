@@ -5,13 +5,16 @@ import contextlib
 import dataclasses
 import functools
 import os
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.options import SPARK
 from keras_transformer.cli.translation_output import format_translation
+from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
+from keras_transformer.system.checksums import checksum
 from keras_transformer.translation.bulk import LocalAttempt, finish
 from keras_transformer.translation.request import (
     TranslationRequest,
@@ -35,6 +38,7 @@ def translate_in_shards(
     factory: Any,
     batch_size: int,
     open_translator: OpenTranslator,
+    glossary: Glossary | None,
 ) -> None:
     """Translates the input's shards, or one of them, and joins them.
 
@@ -46,6 +50,7 @@ def translate_in_shards(
         batch_size: lines translated together.
         open_translator: from the number of lines, at most, to a context
             manager of what translates batches.
+        glossary: which `open_translator` has, too; None: there is none.
 
     Raises:
         InputError: options don't fit; shards are left, or missing; see
@@ -62,7 +67,8 @@ def translate_in_shards(
     with open_folder(job) as folder:
         if not arguments.join:
             _translate(
-                arguments, request, folder, factory, open_translator, number
+                *(arguments, request, folder, factory),
+                *(open_translator, number, glossary),
             )
         elif left := folder.join():
             raise InputError(
@@ -96,6 +102,8 @@ def _job(arguments, request, factory, batch_size) -> BulkJob:
         options.pop(name, None)
     options |= options.pop("decoding", {})
     options |= dataclasses.asdict(request)
+    if arguments.glossary:
+        options["glossary"] = checksum(pathlib.Path(arguments.glossary))
     options |= {"threads": arguments.threads or 1, "version": __version__}
     return BulkJob(
         arguments.input,
@@ -109,7 +117,9 @@ def _job(arguments, request, factory, batch_size) -> BulkJob:
     )
 
 
-def _translate(arguments, request, folder, factory, open_translator, number):
+def _translate(
+    arguments, request, folder, factory, open_translator, number, glossary
+):
     """Translates the shards that are left, and joins them if it is for all."""
     count = len(folder.shards)
     numbers = range(count) if number is None else [number]
@@ -128,7 +138,9 @@ def _translate(arguments, request, folder, factory, open_translator, number):
     ):
         if arguments.engine == SPARK:
             attempt = _by_spark(
-                stack, arguments, folder, factory, progress.update, **options
+                *(stack, arguments, folder, factory),
+                *(glossary, progress.update),
+                **options,
             )
         else:
             attempt = stack.enter_context(
@@ -148,7 +160,9 @@ def _translate(arguments, request, folder, factory, open_translator, number):
         say(f"warning: {arguments.input}: {truncations.message('lines')}")
 
 
-def _by_spark(stack, arguments, folder, factory, progress, format, truncated):
+def _by_spark(
+    stack, arguments, folder, factory, glossary, progress, format, truncated
+):
     """An `Attempt` of Spark's tasks, whose session starts with the first."""
     from keras_transformer.data.spark.session import spark_session
     from keras_transformer.translation.spark_attempt import (
@@ -157,7 +171,8 @@ def _by_spark(stack, arguments, folder, factory, progress, format, truncated):
     )
 
     task = ShardTask(
-        folder.job, factory, format, arguments.threads or 1, load_tensorflow
+        *(folder.job, factory, format, arguments.threads or 1),
+        *(load_tensorflow, glossary),
     )
 
     @functools.cache

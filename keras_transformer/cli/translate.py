@@ -16,6 +16,7 @@ example:
 """
 
 import argparse
+import contextlib
 import functools
 import itertools
 import sys
@@ -69,6 +70,7 @@ from keras_transformer.config import Config
 from keras_transformer.contract import layout
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.documents.formats import FORMATS, LINES
+from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
     KEEP,
@@ -80,6 +82,7 @@ from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
     stream_lines,
 )
+from keras_transformer.translation.terms import require_terms, with_glossary
 from keras_transformer.translation.workers import RunTranslatorFactory
 
 _HERE = ("run", "saved_model", "ctranslate2")
@@ -131,6 +134,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_ensemble_option(parser)
     add_shortlist_option(parser)
     add_request_options(parser)
+    parser.add_argument(
+        "--glossary",
+        metavar="FILE",
+        help="TSV of terms and the translations that are wanted of them, none "
+        "of one that stays; for models of data with --term-share",
+    )
     add_search_options(parser, ("sentences",))
     add_process_options(parser)
     _add_shard_options(parser)
@@ -222,7 +231,7 @@ def run(arguments: argparse.Namespace) -> None:
     }
     source = next(name for name in makers if getattr(arguments, name))
     _check_options(arguments, source)
-    read = [arguments.input, arguments.prefix]
+    read = [arguments.input, arguments.prefix, arguments.glossary]
     if arguments.shortlist:
         read += CorpusFile.parse(arguments.shortlist).paths
     check_outputs([arguments.output], filter(None, read))
@@ -235,6 +244,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"--markup project goes with --run. Received: {flag(source)}"
         )
     translator, batch_size = makers[source](arguments, request)
+    glossary = _glossary(arguments, translator)
     if arguments.shards is not None:
         from keras_transformer.cli.bulk_translation import translate_in_shards
 
@@ -244,22 +254,36 @@ def run(arguments: argparse.Namespace) -> None:
             translator,
             batch_size,
             lambda lines: _translating(
-                translator, arguments, lines, batch_size
+                translator, arguments, lines, batch_size, glossary
             ),
+            glossary,
         )
     elif document_format != LINES:
         translate_document(
             arguments,
             document_format,
             batch_size,
-            functools.partial(_opened, arguments, translator, batch_size),
+            functools.partial(
+                _opened, arguments, translator, batch_size, glossary
+            ),
             request.markup == PROJECT or translator.has_symbols(),
         )
     else:
-        _translate(arguments, request, translator, batch_size)
+        _translate(arguments, request, translator, batch_size, glossary)
 
 
-def _translate(arguments, request, translator, batch_size):
+def _glossary(arguments, translator):
+    """The glossary, if there is one."""
+    if not arguments.glossary:
+        return None
+    if arguments.prefix:
+        raise InputError("--glossary doesn't go with --prefix")
+    glossary = Glossary.read(arguments.glossary)
+    require_terms(translator.has_terms())
+    return glossary
+
+
+def _translate(arguments, request, translator, batch_size, glossary):
     """Translates lines as they come."""
     from_stdin = arguments.input is None and not arguments.text
     interactive = from_stdin and sys.stdin.isatty()
@@ -272,7 +296,9 @@ def _translate(arguments, request, translator, batch_size):
         lines = with_prefixes(lines, arguments.prefix)
     # A missing file is an error before a long start.
     first = list(itertools.islice(lines, window))
-    opened = _opened(arguments, translator, batch_size, first, interactive)
+    opened = _opened(
+        arguments, translator, batch_size, glossary, first, interactive
+    )
     truncations = Truncations()
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
@@ -300,12 +326,21 @@ def _translate(arguments, request, translator, batch_size):
     _tell(truncations, "stdin" if from_stdin else arguments.input or "TEXT")
 
 
-def _opened(arguments, translator, batch_size, lines, interactive=False):
+def _opened(
+    arguments, translator, batch_size, glossary, lines, interactive=False
+):
     """Opens what translates batches, for some lines or more."""
     if arguments.server:
-        return translator.opened(interactive=interactive)
+        opened = translator.opened(interactive=interactive)
+        return _by_glossary(opened, glossary)
     sentences = sum(1 for line in lines if not is_blank("".join(line)))
-    return _translating(translator, arguments, sentences, batch_size)
+    return _translating(translator, arguments, sentences, batch_size, glossary)
+
+
+@contextlib.contextmanager
+def _by_glossary(opened, glossary):
+    with opened as translate_batches:
+        yield with_glossary(translate_batches, glossary)
 
 
 def _tell(truncations, name):
@@ -313,19 +348,20 @@ def _tell(truncations, name):
         say(f"warning: {name}: {truncations.message('lines')}")
 
 
-def _translating(factory, arguments, sentences, batch_size):
+def _translating(factory, arguments, sentences, batch_size, glossary):
     """Opens the translator of batches: this process, or workers."""
     from keras_transformer.translation.workers import (
         choose_workers,
         open_translator,
     )
 
-    return open_translator(
+    opened = open_translator(
         factory,
         choose_workers(arguments.workers, sentences, batch_size),
         arguments.threads or 1,
         load_tensorflow,
     )
+    return _by_glossary(opened, glossary)
 
 
 def _check_options(arguments, source):

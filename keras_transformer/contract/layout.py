@@ -111,6 +111,18 @@ SIGNATURES = {
 }
 
 
+def has_terms(description: dict) -> bool:
+    """Whether the model of an export has learned of terms.
+
+    Args:
+        description: of the export, as read of JSON.
+    """
+    try:
+        return bool(description["config"]["data"]["term_share"])
+    except (KeyError, TypeError):  # Another program's.
+        return False
+
+
 def symbol_placeholders(description: dict) -> tuple[str, ...] | None:
     """Regular expressions of markup, of a model that has symbols for it.
 

@@ -21,7 +21,6 @@ from keras_transformer.documents.document import read_text
 from keras_transformer.documents.markup import MARKUP
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import (
-    SYMBOL,
     TERM_END,
     TERM_START,
     TERM_TARGET,
@@ -89,7 +88,7 @@ def _pattern():
     letter = rf"[^\W{_UNSPACED}{marks}]"
     letters = rf"{letter}+(?:[{marks}]+{letter}*)*"
     return re.compile(
-        rf"(?P<markup>{SYMBOL}|{MARKUP})|[{_UNSPACED}][{marks}]*"
+        rf"(?P<markup>{MARKUP})|[{_UNSPACED}][{marks}]*"
         rf"|{letters}(?:[-\u2010\u2011]{letters})*|\S",
         re.DOTALL,
     )

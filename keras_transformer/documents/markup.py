@@ -22,6 +22,7 @@ from typing import NamedTuple
 from keras_transformer.config.data import is_pattern
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import (
+    ANNOTATION,
     CLOSING,
     NUMBERS,
     OPENING,
@@ -94,7 +95,8 @@ def markup_pattern(placeholders: Sequence[str] = ()) -> re.Pattern:
     Args:
         placeholders: a tuple of further ones, of a user's own marks.
     """
-    return re.compile("|".join((*placeholders, MARKUP)), re.DOTALL)
+    patterns = (f"(?P<term>{ANNOTATION})", *placeholders, MARKUP)
+    return re.compile("|".join(patterns), re.DOTALL)
 
 
 def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
@@ -108,7 +110,8 @@ def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
         placeholders: a tuple of regular expressions of further marks.
     """
     pattern = markup_pattern(placeholders)
-    found = [match for match in pattern.finditer(text) if match[0]]
+    # A term that is annotated is text.
+    found = [m for m in pattern.finditer(text) if m[0] and not m["term"]]
     partners = list(range(len(found)))
     opened: list[tuple[tuple[str, ...], int]] = []
     for index, match in enumerate(found):

@@ -129,6 +129,10 @@ class CTranslate2Translator(TextTranslator):
         """Texts translated together."""
         return self.decoding.batch_size
 
+    def has_terms(self) -> bool:
+        """See `TextTranslator.has_terms`."""
+        return self.config.data.term_share > 0
+
     def close(self) -> None:
         """Frees the weights, for all that share them."""
         self._model.unload_model()
@@ -362,6 +366,10 @@ class CTranslate2TranslatorFactory:
     decoding: DecodingConfig
     count: int = 1
     threads: int = 1
+
+    def has_terms(self) -> bool:
+        """See `TextTranslator.has_terms`."""
+        return read_config(self.folder).data.term_share > 0
 
     def fingerprint(self) -> str:
         """A digest of all files of the export.

@@ -115,6 +115,10 @@ class SavedTranslator(TextTranslator):
         """See `TextTranslator.has_symbols`."""
         return self.placeholders is not None
 
+    def has_terms(self) -> bool:
+        """See `TextTranslator.has_terms`."""
+        return layout.has_terms(self.description)
+
     def _results(self, texts, n_best):
         if n_best is None:
             outputs = self._run(self._best, text=texts)
@@ -239,6 +243,11 @@ class SavedTranslatorFactory:
         description = _description(folder / layout.DESCRIPTION)
         own = layout.symbol_placeholders(description)
         return own is not None and self.markup is None
+
+    def has_terms(self) -> bool:
+        """See `TextTranslator.has_terms`."""
+        folder = find_saved_model(self.folder)
+        return layout.has_terms(_description(folder / layout.DESCRIPTION))
 
 
 def _description(path):

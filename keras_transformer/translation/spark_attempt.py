@@ -15,11 +15,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
 from keras_transformer.translation.bulk import LocalAttempt
 from keras_transformer.translation.shard_folder import ShardFolder
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.stream import one_by_one
+from keras_transformer.translation.terms import with_glossary
 from keras_transformer.translation.workers import (
     TranslatorFactory,
     set_threads,
@@ -58,6 +60,7 @@ class ShardTask:
         format: see `LocalAttempt`.
         threads: that TensorFlow uses in each Python worker.
         prepare: called before the translator is loaded, without arguments.
+        glossary: see `with_glossary`.
         current: the folder from which relative paths begin.
     """
 
@@ -66,6 +69,7 @@ class ShardTask:
     format: Callable[..., str]
     threads: int
     prepare: Callable[[], None]
+    glossary: Glossary | None = None
     current: str = dataclasses.field(default_factory=os.getcwd)
 
     def __call__(self, number: int) -> ShardOutcome:
@@ -89,7 +93,9 @@ class ShardTask:
 
     def _opened(self):
         translate = _loaded(self.factory, self.threads, self.prepare)
-        return contextlib.nullcontext(one_by_one(translate))
+        return contextlib.nullcontext(
+            with_glossary(one_by_one(translate), self.glossary)
+        )
 
 
 @functools.lru_cache(maxsize=1)

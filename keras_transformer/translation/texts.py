@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, overload
 
 from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.documents.glossary import Terms
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
     Translation,
@@ -16,6 +17,7 @@ from keras_transformer.translation.stream import (
     one_by_one,
     stream_lines,
 )
+from keras_transformer.translation.terms import require_terms, with_glossary
 
 
 class TextTranslator:
@@ -39,11 +41,17 @@ class TextTranslator:
         n_best: None = None,
         *,
         details: Literal[False] = False,
+        glossary: Terms | None = None,
     ) -> str: ...
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # As said.
-        self, texts: str, n_best: int, *, details: Literal[False] = False
+        self,
+        texts: str,
+        n_best: int,
+        *,
+        details: Literal[False] = False,
+        glossary: Terms | None = None,
     ) -> list[str]: ...
 
     @overload
@@ -53,6 +61,7 @@ class TextTranslator:
         n_best: int | None = None,
         *,
         details: Literal[True],
+        glossary: Terms | None = None,
     ) -> Translation: ...
 
     @overload
@@ -62,6 +71,7 @@ class TextTranslator:
         n_best: None = None,
         *,
         details: Literal[False] = False,
+        glossary: Terms | None = None,
     ) -> list[str]: ...
 
     @overload
@@ -71,6 +81,7 @@ class TextTranslator:
         n_best: int,
         *,
         details: Literal[False] = False,
+        glossary: Terms | None = None,
     ) -> list[list[str]]: ...
 
     @overload
@@ -80,6 +91,7 @@ class TextTranslator:
         n_best: int | None = None,
         *,
         details: Literal[True],
+        glossary: Terms | None = None,
     ) -> list[Translation]: ...
 
     def translate(
@@ -88,6 +100,7 @@ class TextTranslator:
         n_best: int | None = None,
         *,
         details: bool = False,
+        glossary: Terms | None = None,
     ) -> str | Translation | list[str] | list[list[str]] | list[Translation]:
         """Translates a text, or as many as there are.
 
@@ -97,6 +110,9 @@ class TextTranslator:
                 best alone.
             details: whether `Translation` objects are returned, with scores,
                 in place of strings.
+            glossary: terms and the translations that are wanted of them: a
+                dictionary, pairs, the path of a TSV file or a `Glossary`. A
+                term without one, "", stays as it is.
 
         Returns:
             for a string its translation, for several a list of as many. A
@@ -107,8 +123,8 @@ class TextTranslator:
             and bullets as it has them.
 
         Raises:
-            InputError: something is no text, or the translator doesn't give
-                so many.
+            InputError: something is no text, the translator doesn't give so
+                many, or it has learned of no terms.
 
         Warns:
             UserWarning: how many texts lost their end: they have more tokens
@@ -121,17 +137,21 @@ class TextTranslator:
             '我喜欢茶。'
             >>> run.translate(["I like tea.", "Hello."], n_best=2)
             [['我喜欢茶。', '我爱喝茶。'], ['你好。', '您好。']]
+            >>> run.translate("I like tea.", glossary={"tea": "绿茶"})
+            '我喜欢绿茶。'
         """
         lines = [texts] if isinstance(texts, str) else text_list(texts)
         if n_best is not None and (type(n_best) is not int or n_best < 1):
             raise InputError(
                 f"n_best must be 1 or more. Received: {shown(n_best)}"
             )
+        if glossary is not None:
+            require_terms(self.has_terms())
         with self.opened(n_best) as translate_batches:
             found = list(
                 stream_lines(
                     lines,
-                    translate_batches,
+                    with_glossary(translate_batches, glossary),
                     self.batch_size,
                     blank=blank_translation,
                 )
@@ -145,6 +165,10 @@ class TextTranslator:
 
     def has_symbols(self) -> bool:
         """Whether texts are translated with symbols for their markup."""
+        return False
+
+    def has_terms(self) -> bool:
+        """Whether the model has learned of terms, see `translate`."""
         return False
 
     def opened(

@@ -130,6 +130,10 @@ class TrainedRun(TextTranslator, Run):
         """See `TextTranslator.has_symbols`."""
         return self.config.data.symbols != ()
 
+    def has_terms(self) -> bool:
+        """See `TextTranslator.has_terms`."""
+        return self.config.data.term_share > 0
+
     def load_models(self) -> list[keras.Model]:
         """Its model, and those that translate together with it."""
         others = load_members(self, self.ensemble, self.weights)

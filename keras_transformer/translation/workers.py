@@ -104,8 +104,15 @@ class RunTranslatorFactory:
         """Whether markup is masked, as the model has symbols for it."""
         if self.request.markup is not None:
             return False
+        return self._config().data.symbols != ()
+
+    def has_terms(self) -> bool:
+        """See `TextTranslator.has_terms`."""
+        return self._config().data.term_share > 0
+
+    def _config(self):
         path = pathlib.Path(self.folder) / "config.yaml"
-        return Config().updated(read_yaml(path), str(path)).data.symbols != ()
+        return Config().updated(read_yaml(path), str(path))
 
     def fingerprint(self) -> str:
         """A digest of the weights and all else that it loads.

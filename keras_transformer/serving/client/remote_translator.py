@@ -110,6 +110,15 @@ class RemoteTranslator(TextTranslator):
         with self._connected() as client:
             return _has_symbols(client)
 
+    def has_terms(self) -> bool:
+        """Whether the model has symbols for terms; it doesn't say more.
+
+        Raises:
+            InputError: see `opened`.
+        """
+        with self._connected() as client:
+            return _has_symbols(client)
+
     def _results(self, client, batches):
         sent: collections.deque = collections.deque()
         # Asked for with the first text that has markup.

@@ -5,6 +5,7 @@ that reads it. Pipes are refused before they are opened; all else is read in
 threads that the server doesn't wait for.
 """
 
+import contextlib
 import os
 import pathlib
 import stat
@@ -134,6 +135,18 @@ def stated_placeholders(folder: pathlib.Path) -> tuple[str, ...] | None:
         return symbol_placeholders(read_json(folder / layout.DESCRIPTION))
     except InputError:
         return None
+
+
+def states_terms(folder: pathlib.Path) -> bool:
+    """Whether an export of any kind says that its model has learned of terms.
+
+    Args:
+        folder: of one version.
+    """
+    for name in (layout.DESCRIPTION, DESCRIPTION):
+        with contextlib.suppress(InputError):  # Not every model has one.
+            return layout.has_terms(read_json(folder / name))
+    return False
 
 
 def _is_language(tag):

@@ -1,7 +1,8 @@
 """Masking: requests of texts with markup, for models that have symbols for it.
 
 Texts that have symbols already, as those of the project's client, stay as they
-are: TensorFlow Serving, which masks nothing, is asked so.
+are: TensorFlow Serving, which masks nothing, is asked so. Those around terms
+are no reason.
 """
 
 import re
@@ -11,7 +12,7 @@ import numpy as np
 
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
-from keras_transformer.symbols import SYMBOL
+from keras_transformer.symbols import ANNOTATION, SYMBOL
 from keras_transformer.translation.markup import MaskedLines
 from keras_transformer.translation.request import translations_of
 
@@ -37,7 +38,9 @@ def run_masked(
         as `run`.
     """
     lines = [text.decode("utf-8", "replace") for text in inputs[layout.TEXT]]
-    own = [bool(re.search(SYMBOL, line)) for line in lines]
+    own = [
+        bool(re.search(SYMBOL, re.sub(ANNOTATION, "", line))) for line in lines
+    ]
     rest = [line for line, is_own in zip(lines, own, strict=True) if not is_own]
     masked = MaskedLines(rest, placeholders)
     if not masked.has_marks:

@@ -38,6 +38,7 @@ from keras_transformer.serving.server.middleware import (
     malformed,
 )
 from keras_transformer.serving.server.monitoring import CONTENT_TYPE
+from keras_transformer.serving.server.request_terms import with_terms
 from keras_transformer.serving.server.signature_tensors import count_rows
 from keras_transformer.system.files import read_yaml
 
@@ -231,6 +232,11 @@ async def _predict(core, request, spec, body, entry):
             document,
             _definition(handle, signature),
             limits.max_sentences,
+        )
+        inputs = await _offload_if_large(
+            size,
+            with_terms,
+            *(document, signature, inputs, handle.servable.has_terms),
         )
     except BaseException:
         handle.release()

@@ -25,6 +25,7 @@ from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.serving.server.loading import (
     stated_languages,
     stated_placeholders,
+    states_terms,
 )
 from keras_transformer.serving.server.masking import MASKED, run_masked
 from keras_transformer.serving.server.signature_tensors import (
@@ -60,6 +61,7 @@ class Servable:
         name, version, folder: as given.
         signatures: `SignatureDef` by name.
         languages: tags of source and target; None: its folder doesn't say.
+        has_terms: whether its folder says that it has learned of terms.
 
     Raises:
         ServingError, InputError, tf.errors.OpError, OSError, ValueError: it
@@ -80,6 +82,7 @@ class Servable:
         self._session = open_session(self.folder, intra_op_threads)
         self.signatures = self._session.signatures
         self.languages = stated_languages(self.folder)
+        self.has_terms = states_terms(self.folder)
         # None: the model has no symbols for markup.
         self._placeholders = stated_placeholders(self.folder)
         try:

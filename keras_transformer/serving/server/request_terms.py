@@ -1,0 +1,63 @@
+"""Terms of a request: its field "glossary", which TensorFlow Serving lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.contract import layout
+from keras_transformer.contract.status import invalid_argument
+from keras_transformer.documents.glossary import Glossary, annotated
+from keras_transformer.errors import InputError
+from keras_transformer.serving.server.json_text import shown
+
+_FIELD = "glossary"
+_MOST_TERMS = 1000
+_SIGNATURES = (layout.BEAM, layout.GREEDY, layout.NBEST)
+
+
+def with_terms(
+    document: Mapping[str, Any],
+    signature: str,
+    inputs: Mapping[str, np.ndarray],
+    has_terms: bool,
+) -> Mapping[str, np.ndarray]:
+    """The inputs of a request, terms annotated if it has a glossary.
+
+    Args:
+        document: the request: its glossary is a list of pairs of a term and
+            the translation that is wanted, "" for a term that stays.
+        signature: its signature.
+        inputs: arrays by name, as the request has them.
+        has_terms: whether the model has learned of terms.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: the glossary isn't as accepted, or the
+            signature or the model takes none.
+    """
+    if _FIELD not in document:
+        return inputs
+    terms = document[_FIELD]
+    if not isinstance(terms, list) or len(terms) > _MOST_TERMS:
+        raise invalid_argument(
+            f"{_FIELD} must be a list of pairs of a term and its translation, "
+            f"up to {_MOST_TERMS}. Received: {shown(terms)}"
+        )
+    if signature not in _SIGNATURES or not has_terms:
+        raise invalid_argument(
+            f"{_FIELD} needs a model that has learned of terms and signature "
+            f"{', '.join(_SIGNATURES)}. Received: {signature}"
+        )
+    try:
+        glossary = Glossary(terms)
+    except InputError as error:
+        raise invalid_argument(f"{_FIELD}: {error}") from None
+    texts = inputs[layout.TEXT]
+    found = np.empty(texts.shape, object)
+    for index, text in np.ndenumerate(texts):
+        line = text.decode("utf-8", "surrogateescape")
+        line = annotated(line, glossary.find(line))
+        found[index] = line.encode("utf-8", "surrogateescape")
+    return {**inputs, layout.TEXT: found}

@@ -1,0 +1,45 @@
+"""The field "glossary" of a request: terms of its texts are annotated."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.contract.status import ServingError
+from keras_transformer.serving.server.request_terms import with_terms
+
+TEXTS = np.array([b"a cell", b"\xff cell", b"no"], object)
+CELL = [["cell", "Zelle"]]
+
+
+def texts_of(document, signature="serving_default", has_terms=True):
+    inputs = with_terms(document, signature, {"text": TEXTS}, has_terms)
+    return inputs["text"].tolist()
+
+
+@pytest.mark.parametrize("signature", ["serving_default", "greedy", "nbest"])
+def test_terms_are_annotated(signature):
+    annotated = "⟨t⟩cell⟨=⟩Zelle⟨/t⟩".encode()
+    found = texts_of({"glossary": CELL}, signature)
+    assert found == [b"a " + annotated, b"\xff " + annotated, b"no"]
+
+
+def test_request_without_a_glossary_is_as_it_is():
+    inputs = {"text": TEXTS}
+    assert with_terms({"instances": []}, "score", inputs, False) is inputs
+
+
+@pytest.mark.parametrize(
+    ("glossary", "options", "message"),
+    [
+        ("cell", {}, "glossary must be a list of pairs"),
+        ({"cell": "Zelle"}, {}, "glossary must be a list of pairs"),
+        (CELL * 1001, {}, "up to 1000"),
+        ([["cell"]], {}, "glossary: term 1: "),
+        ([["cell", None]], {}, "glossary: term 1: "),
+        (CELL, {"has_terms": False}, "has learned of terms"),
+        (CELL, {"signature": "score"}, "Received: score"),
+    ],
+)
+def test_what_is_no_glossary_is_refused(glossary, options, message):
+    with pytest.raises(ServingError, match=message) as error:
+        texts_of({"glossary": glossary}, **options)
+    assert error.value.code.name == "INVALID_ARGUMENT"
