@@ -114,6 +114,41 @@ def test_an_opus_mt_model_from_its_folder_to_a_server(
     assert capsys.readouterr().out == f"{answer['translation']}\n"
 
 
+@pytest.mark.slow
+def test_tags_and_terms(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    guide = (GUIDES / "tags-and-terms.md").read_text("utf-8")
+    terms, code = (
+        re.search(f"```{kind}\n(.*?)```", guide, re.DOTALL)[1]
+        for kind in ("text", "python")
+    )
+    (tmp_path / "terms.tsv").write_text(terms.replace("Calc", "Calc\t"))
+    words = [f"{a}{b}a" for a in "bdfgklm" for b in "aeiou"]
+    write_pairs(
+        tmp_path / "train.en-de.tsv",
+        [
+            (
+                f"Select {words[n % 35]} <b>cell</b> {words[n % 19]}",
+                f"{words[n % 35]} <b>Zellen</b> {words[n % 19]} markieren",
+            )
+            for n in range(400)
+        ],
+    )
+    (tmp_path / "help.html").write_text("<p>Select a <b>cell</b>.</p>")
+    prepare, train, translate = commands(guide)
+    short(prepare)
+    report = PreparedData.load(tmp_path / "data" / "en-de").report
+    assert report["terms"]["listed"] > 0
+    assert report["markup"]["masked"] > 300
+    short(train)
+    capsys.readouterr()
+    short(translate)
+    line = capsys.readouterr().out
+    assert line.count("<b>") == line.count("</b>") == 1
+    exec(code, {})
+    assert (tmp_path / "hilfe.html").read_text().count("<b>") == 1
+
+
 def served(folder, words, text):
     """What the server of a command says of a text."""
     with socket.create_server(("127.0.0.1", 0)) as one:
