@@ -34,6 +34,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from keras_transformer.documents.glossary import (
     Glossary,
+    annotated,
     has_form,
     words_of,
 )
@@ -140,6 +141,7 @@ def _is_term(source, target):
         and all(re.fullmatch(r"\w[\w-]*", word) for word in words)
         and bool(re.search(r"[^\W\d]{3}", source))
         and bool(re.search(r"[^\W\d]", target))
+        and source.lower() != target.lower()
         and not {words[0], words[-1]} & _FUNCTION_WORDS
     )
 
@@ -167,24 +169,21 @@ def _measure(options):
     )
     rows = []
     for source, target, file in _rows(options.dev):
-        terms = {
-            (source[t.start : t.end], t.target)
-            for t in every.find(source)
-            if file.startswith(_HELP) and has_form(target, t.target)
-        }
-        if terms:
-            rows.append((source, target, dict(sorted(terms))))
+        terms = [t for t in every.find(source) if has_form(target, t.target)]
+        if terms and file.startswith(_HELP):
+            rows.append((source, target, terms))
     rows = rows[: options.limit]
     model = kt.load(options.model)
-    model.translate([source for source, _, _ in rows[:2]])
+    texts = {
+        "without": [source for source, _, _ in rows],
+        # As a glossary of each text would have it.
+        "with": [annotated(source, terms) for source, _, terms in rows],
+    }
+    model.translate(texts["with"][:1])
     report = {"texts": len(rows)}
-    for name in ("without", "with"):
+    for name, sources in texts.items():
         started = time.perf_counter()
-        # One by one, as each has a glossary of its own.
-        results = [
-            model.translate(source, glossary=terms if name == "with" else None)
-            for source, _, terms in rows
-        ]
+        results = model.translate(sources)
         report[name] = _scores(rows, results, glossaries["unseen"], language)
         report[name]["seconds"] = round(time.perf_counter() - started, 1)
     print(json.dumps(report) if options.json else _table(report))
@@ -196,15 +195,14 @@ def _scores(rows, results, unseen, language):
 
     right = {"known": collections.Counter(), "unseen": collections.Counter()}
     rests = []
-    for (_, reference, terms), result in zip(rows, results, strict=True):
-        for term, wanted in terms.items():
+    for (source, reference, terms), result in zip(rows, results, strict=True):
+        targets = {t.target: source[t.start : t.end] for t in terms}
+        for wanted, term in targets.items():
             counts = right["unseen" if unseen.find(term) else "known"]
             counts["terms"] += 1
             counts["exact"] += has_form(result, wanted, exact=True)
             counts["form"] += has_form(result, wanted)
-        rests.append(
-            [_without(text, terms.values()) for text in (result, reference)]
-        )
+        rests.append([_without(text, targets) for text in (result, reference)])
     references = [reference for _, reference, _ in rows]
     report = {"bleu": scores(results, references, language).bleu}
     report["bleu_of_the_rest"] = scores(
