@@ -5,6 +5,7 @@ terms that are annotated by hand, and that results are of their lines.
 """
 
 import json
+import random
 import re
 import urllib.request
 
@@ -177,3 +178,45 @@ def test_ctranslate2(folder, tmp_path):
     found = model.translate(LINES[:1], glossary=folder / "terms.tsv")
     assert found == model.translate(BY_HAND[:1])
     assert found != model.translate(LINES[:1])
+
+
+@pytest.mark.slow
+def test_a_model_learns_to_take_terms_that_it_never_saw(tmp_path):
+    letters = "abcdefgh"
+    words = [f"{a}{b}" for a in letters for b in letters]
+    draw = random.Random(1)
+    texts = [
+        " ".join(draw.sample(words, draw.randint(3, 6))) for _ in range(3300)
+    ]
+    lines = [f"{text}\t{text.upper()}\n" for text in texts[:3000]]
+    (tmp_path / "train.tsv").write_text("".join(lines))
+    data = kt.prepare(
+        *(tmp_path / "train.tsv", tmp_path / "data"),
+        dev=0.05,
+        source_language="en",
+        target_language="fr",
+        source_tokenizer="word",
+        target_tokenizer="word",
+        markup="symbols",
+        term_share=0.5,
+    )
+    model = {
+        **{"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 64},
+        **{"num_heads": 4, "d_ff": 128, "max_length": 60, "dropout": 0.0},
+    }
+    training = {"warmup_steps": 100, "batch_sentences": 32}
+    run = kt.train(
+        *(data, tmp_path / "run"),
+        epochs=12,
+        config=kt.Config().updated({"model": model, "training": training}),
+        verbose=0,
+    )
+    right = {"with": 0, "without": 0}
+    for text in texts[3000:3100]:
+        term = draw.choice(text.split())
+        other = draw.choice([w for w in words if w not in text]).upper()
+        for name, glossary in (("with", {term: other}), ("without", None)):
+            found = run.translate(text, glossary=glossary).split()
+            right[name] += other in found and term.upper() not in found
+    assert right["with"] > 85
+    assert right["without"] == 0

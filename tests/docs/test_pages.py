@@ -25,10 +25,12 @@ PAGES = [
 # Chinese pages have the same code and outputs, which a test below holds them
 # to: it runs once.
 # That of the guide to serving needs a server: tests/cli/test_serving_guide.py;
-# that of the guide to other programs a run: test_other_programs_guide.py there.
+# that of the guide to other programs a run: test_other_programs_guide.py there;
+# that of the guide to tags and terms one, too: test_guides.py there.
 NEEDING = (
     DOCS / "serving.md",
     DOCS / "en" / "guides" / "other-programs.md",
+    DOCS / "en" / "guides" / "tags-and-terms.md",
 )
 WITH_CODE = [
     page
