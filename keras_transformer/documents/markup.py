@@ -153,6 +153,22 @@ class Masked(NamedTuple):
     text: str
     marks: dict[str, str]
 
+    def unwrapped(self) -> tuple[str, str, str]:
+        """The text between pairs that are around all of it, and their symbols.
+
+        Returns:
+            opening symbols, the text, closing symbols; those of no pair are "".
+        """
+        before, text, after = "", self.text, ""
+        while (
+            (first := re.match(SYMBOL, text))
+            and (closing := first[0].replace("⟨", "⟨/", 1)) in self.marks
+            and text.endswith(closing)
+        ):
+            before, after = before + first[0], closing + after
+            text = text[first.end() : -len(closing)]
+        return before, text, after
+
     def unmasked(self, translation: str) -> str:
         """A translation of the text, with the marks in place of symbols."""
         return re.sub(

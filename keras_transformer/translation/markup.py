@@ -44,7 +44,8 @@ class MaskedLines:
     Attributes:
         parts: what is translated, as `lines`: one for a line, or several
             where it has more marks than there are numbers; none of a line
-            that is nothing but markup.
+            that is nothing but markup. Pairs around all of a line stay out of
+            it, so that one of several sentences isn't torn.
     """
 
     def __init__(
@@ -60,9 +61,13 @@ class MaskedLines:
             masked = mask_marks(text, find_marks(text, placeholders))
             self._masked.append(masked)
             for part in masked:
-                if _has_words(part):
-                    self.parts.append(_part(part, prefix))
-                    prefix = [""] * len(prefix)
+                if not _has_words(part):
+                    continue
+                if prefix:
+                    self.parts.append(_with_prefix(part, *prefix))
+                    prefix = [""]
+                else:
+                    self.parts.append(part.unwrapped()[1])
 
     @property
     def has_marks(self) -> bool:
@@ -84,7 +89,8 @@ class MaskedLines:
 
     def _unmasked(self, line, masked, rest):
         source = line if isinstance(line, str) else line[0]
-        found = [_of_part(part, rest) for part in masked]
+        wrapped = isinstance(line, str)
+        found = [_of_part(part, rest, wrapped) for part in masked]
         if len(found) == 1:
             return found[0]._replace(source=source)
         gaps = [_spaces(part.text) for part in masked]
@@ -103,23 +109,27 @@ def _has_words(masked):
     return not is_blank(re.sub(SYMBOL, "", masked.text))
 
 
-def _part(masked, prefix):
-    """A part with its prefix, if there is one: in this the same symbols."""
-    if not prefix:
-        return masked.text
-    (text,) = prefix
+def _with_prefix(masked, prefix):
+    """A part with what its translation begins with, with its symbols."""
     for symbol, mark in masked.marks.items():
-        text = text.replace(mark, symbol, 1)
-    return masked.text, text
+        prefix = prefix.replace(mark, symbol, 1)
+    return masked.text, prefix
 
 
-def _of_part(masked, rest):
-    """The next result, with the marks of its part."""
+def _of_part(masked, rest, wrapped):
+    """The next result, with the marks of its part.
+
+    Args:
+        masked: the part.
+        rest: results.
+        wrapped: whether what is around all of it stayed out of it.
+    """
     if not _has_words(masked):
         return _itself(masked.unmasked(masked.text))
     result = next(rest)
+    before, _, after = masked.unwrapped() if wrapped else ("", "", "")
     hypotheses = [
-        one._replace(text=masked.unmasked(one.text))
+        one._replace(text=masked.unmasked(f"{before}{one.text}{after}"))
         for one in result.hypotheses
     ]
     return result._replace(hypotheses=hypotheses)

@@ -114,6 +114,23 @@ def test_marks_are_masked_and_come_back(text, masked):
 
 
 @pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("<p>a <b>c</b></p>", ("⟨1⟩", "a ⟨2⟩c⟨/2⟩", "⟨/1⟩")),
+        ("<p><b>a</b></p>", ("⟨1⟩⟨2⟩", "a", "⟨/2⟩⟨/1⟩")),
+        ("<p>a</p> <p>b</p>", ("", "⟨1⟩a⟨/1⟩ ⟨2⟩b⟨/2⟩", "")),
+        ("%s a %s", ("", "⟨1/⟩ a ⟨2/⟩", "")),
+        ("<p>a</p>.", ("", "⟨1⟩a⟨/1⟩.", "")),
+        ("a", ("", "a", "")),
+    ],
+)
+def test_pairs_around_all_are_unwrapped(text, parts):
+    (masked,) = mask_marks(text, find_marks(text))
+    assert masked.unwrapped() == parts
+    assert masked.unmasked("".join(parts)) == text
+
+
+@pytest.mark.parametrize(
     ("source", "translation", "alignment", "expected"),
     [
         (

@@ -99,6 +99,7 @@ def test_symbols_stand_for_markup():
         "open <b>the file</b> ~now",
         "<br/>",
         "%s files in {place} ⟨5⟩",
+        "<p>One. <b>Two.</b></p>",
     ]
     results = translate(texts)
     assert asked == [
@@ -106,6 +107,7 @@ def test_symbols_stand_for_markup():
             "one two",
             "open ⟨1⟩the file⟨/1⟩ ⟨2/⟩now",
             "⟨1/⟩ files in ⟨2/⟩ ⟨3/⟩",
+            "One. ⟨2⟩Two.⟨/2⟩",
         ]
     ]
     assert [result.source for result in results] == texts
@@ -114,6 +116,7 @@ def test_symbols_stand_for_markup():
         "OPEN <b>THE FILE</b> ~NOW",
         "<br/>",
         "⟨5⟩ {place} IN FILES %s",
+        "<p></b> TWO. <b> ONE.</p>",
     ]
     assert results[3].hypotheses[1].text == texts[3]
     assert masking_markup(translate)([]) == []
