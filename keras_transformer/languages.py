@@ -10,6 +10,7 @@ References: Unicode Standard Annex 24; ISO 15924 for subtags such as "Cyrl".
 import functools
 import itertools
 import unicodedata
+from collections.abc import Iterable
 
 _CHINESE = ("zh", "zho", "chi", "cmn", "yue", "lzh", "wuu")
 _TRADITIONAL_REGIONS = {"tw", "hk", "mo"}
@@ -148,6 +149,14 @@ def same_language(one: str, other: str) -> bool:
     bases = {base_language(one), base_language(other)}
     known = (_CHINESE, _JAPANESE, _ENGLISH)
     return len(bases) == 1 or any(bases <= {*codes} for codes in known)
+
+
+def tag_of_language(tags: Iterable[str], language: str) -> str | None:
+    """The tag of a language: the same one, or the first of a variant."""
+    tags = list(tags)
+    if language in tags:
+        return language
+    return next((tag for tag in tags if same_language(tag, language)), None)
 
 
 def is_japanese(tag: str) -> bool:

@@ -16,11 +16,10 @@ from keras_transformer.documents.formats import (
 )
 from keras_transformer.documents.glossary import Terms
 from keras_transformer.errors import InputError
-from keras_transformer.system.files import write_bytes
 from keras_transformer.translation.details import markup_translator
 from keras_transformer.translation.documents import (
     require_no_markup,
-    translated,
+    write_translated,
 )
 from keras_transformer.translation.stream import one_by_one
 from keras_transformer.translation.terms import require_terms, with_glossary
@@ -79,10 +78,7 @@ def translate_file(
     if glossary is not None:
         require_terms(translator.has_terms())
     run = translator if isinstance(translator, TrainedRun) else None
-    languages: tuple = (None, None)
-    if run is not None:
-        data = run.config.data
-        languages = data.source_language, data.target_language
+    languages = run.config.data.languages if run is not None else None
     document = open_document(source, format, languages, field, overwrite)
     if run is None or run.config.data.symbols:
         if not translator.has_symbols():
@@ -96,10 +92,10 @@ def translate_file(
         )
         opened = contextlib.nullcontext(one_by_one(translate))
     with opened as translate_batches:
-        content = translated(
+        write_translated(
             document,
+            target,
             with_glossary(translate_batches, glossary),
             translator.batch_size,
         )
-    write_bytes(target, content)
     return document.skipped

@@ -4,10 +4,12 @@ import argparse
 import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
+from typing import Any
 
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Progress, say
+from keras_transformer.cli.options import flag
 from keras_transformer.config import Config
 from keras_transformer.documents.formats import (
     LINES,
@@ -15,10 +17,11 @@ from keras_transformer.documents.formats import (
     open_document,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.system.files import write_bytes
+from keras_transformer.system.checksums import checksum
 from keras_transformer.translation.documents import (
+    Journal,
     require_no_markup,
-    translated,
+    write_translated,
 )
 from keras_transformer.translation.request import (
     KEEP,
@@ -26,8 +29,12 @@ from keras_transformer.translation.request import (
     TranslationRequest,
     Truncations,
 )
+from keras_transformer.translation.stream import BATCHES_A_WINDOW
+from keras_transformer.version import __version__
 
-OpenTranslator = Callable[[Sequence[str]], contextlib.AbstractContextManager]
+_OPTIONS = ("field", "overwrite", "resume")
+
+OpenTranslator = Callable[[Collection[str]], contextlib.AbstractContextManager]
 
 
 def chosen_format(arguments: argparse.Namespace) -> str:
@@ -35,11 +42,11 @@ def chosen_format(arguments: argparse.Namespace) -> str:
     chosen = arguments.format
     if chosen is None and arguments.input:
         chosen = format_of(pathlib.Path(arguments.input))
-    if chosen in (None, LINES) and (arguments.field or arguments.overwrite):
-        option = "--field" if arguments.field else "--overwrite"
+    given = [name for name in _OPTIONS if getattr(arguments, name)]
+    if chosen in (None, LINES) and given:
         raise InputError(
-            f"{option} goes with a document. Received: lines. Accepted: an "
-            "--input such as texts.csv, or --format"
+            f"{flag(given[0])} goes with a document. Received: lines. "
+            "Accepted: an --input such as texts.csv, or --format"
         )
     return chosen or LINES
 
@@ -71,15 +78,20 @@ def document_request(
 def translate_document(
     arguments: argparse.Namespace,
     format: str,
+    translator: Any,
     batch_size: int,
     open_translator: OpenTranslator,
     has_markup: bool,
 ) -> None:
     """Translates `--input` to `--output`.
 
+    Until that is written, translations are kept in `OUTPUT.partial`, with which
+    `--resume` goes on.
+
     Args:
         arguments: parsed.
         format: of the input.
+        translator: a factory with a fingerprint, or a `RemoteTranslator`.
         batch_size: texts translated together.
         open_translator: from the texts to a context manager of what
             translates batches.
@@ -87,12 +99,11 @@ def translate_document(
 
     Raises:
         InputError: the input isn't of the format, or has markup that nothing
-            places.
+            places, or what is to go on is of another command.
     """
-    languages: tuple = (None, None)
+    languages = None
     if arguments.run:
-        data = run_config(arguments.run, default=Config()).data
-        languages = data.source_language, data.target_language
+        languages = run_config(arguments.run, default=Config()).data.languages
     document = open_document(
         pathlib.Path(arguments.input),
         format,
@@ -104,18 +115,53 @@ def translate_document(
         require_no_markup(document, arguments.input)
     truncations = Truncations()
     with (
+        _journal(
+            arguments, format, translator, len(document.texts), batch_size
+        ) as journal,
         open_translator(document.texts) as translate_batches,
-        Progress("translating", len(document.texts), "texts") as progress,
+        Progress(
+            "translating",
+            len(document.texts),
+            "texts",
+            done=journal.done if journal else 0,
+        ) as progress,
     ):
-        content = translated(
+        write_translated(
             document,
+            arguments.output,
             translate_batches,
             batch_size,
             progress.advance,
             truncations,
+            journal,
         )
-    write_bytes(arguments.output, content)
     if truncations.count:
         say(f"warning: {arguments.input}: {truncations.message('texts')}")
     for reason, count in document.skipped.items():
         say(f"{count:,} texts {reason} were left as they are")
+
+
+def _journal(arguments, format, translator, texts, batch_size):
+    """What a killed run leaves; None where it would leave nothing.
+
+    That is of few texts, which are translated before the first is written, and
+    of a pipe, which can't be read again.
+    """
+    is_file = pathlib.Path(arguments.input).is_file()
+    if arguments.resume and not is_file:
+        raise InputError("--resume needs an --input that is a file")
+    if texts <= BATCHES_A_WINDOW * batch_size or not is_file:
+        return contextlib.nullcontext()
+    options = dataclasses.asdict(translator)
+    if hasattr(translator, "fingerprint"):
+        # That of all that is read, in whichever folder.
+        options["folder"] = translator.fingerprint()
+    settings = {
+        "input": checksum(arguments.input),
+        "format": format,
+        **{name: getattr(arguments, name) for name in ("field", "overwrite")},
+        "options": options,
+        "glossary": arguments.glossary and checksum(arguments.glossary),
+        "version": __version__,
+    }
+    return Journal(f"{arguments.output}.partial", settings, arguments.resume)

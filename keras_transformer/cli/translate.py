@@ -178,6 +178,11 @@ def _add_document_options(parser):
         "translations go into that one",
     )
     group.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on where the same command was killed",
+    )
+    group.add_argument(
         "--overwrite",
         action="store_true",
         help="of .po, .tmx and .xliff: translate what has a translation, too",
@@ -262,6 +267,7 @@ def run(arguments: argparse.Namespace) -> None:
         translate_document(
             arguments,
             document_format,
+            translator,
             batch_size,
             functools.partial(
                 _opened, arguments, translator, batch_size, glossary

@@ -129,6 +129,12 @@ class DataConfig(Section):
         return SYMBOLS if self.markup == "symbols" else ()
 
     @property
+    def languages(self) -> tuple[str, str] | None:
+        """Both languages, None where one isn't named."""
+        both = self.source_language, self.target_language
+        return both if all(both) else None
+
+    @property
     def source_kind(self) -> str:
         """The source's tokenizer, "auto" resolved by language."""
         return _kind(self.source_tokenizer, self.source_language)

@@ -9,14 +9,15 @@ References: GNU gettext manual, "PO Files"; XLIFF 1.2 and 2.1 (OASIS); TMX 1.4b.
 """
 
 import collections
+import os
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_transformer.documents.document import installed, read_text
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
-from keras_transformer.languages import same_language
+from keras_transformer.languages import tag_of_language
 
 _HAS_INLINE_MARKUP = "with inline markup"
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
@@ -50,14 +51,14 @@ class _Catalog:
         """See `Document`."""
         return [text for text, _ in self._messages]
 
-    def translated(self, texts: Sequence[str]) -> bytes:
+    def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         for (source, place), text in zip(self._messages, texts, strict=True):
             if keeps_placeholders(source, text):
                 self._fill(place, text)
             else:
                 self.skipped[_PLACEHOLDERS_CHANGED] += 1
-        return self._content()
+        return [self._content()]
 
     def _fill(self, place, text):
         raise NotImplementedError
@@ -79,13 +80,7 @@ class GettextCatalog(_Catalog):
 
     def __init__(self, path: pathlib.Path, overwrite: bool = False) -> None:
         super().__init__()
-        polib = installed("polib")
-        try:
-            # A path would be read in the encoding that the file names.
-            self._file = polib.pofile(read_text(path))
-        except (OSError, ValueError) as error:
-            reason = str(error).replace("Syntax error in po file", "").strip()
-            raise InputError(f"{path}: damaged .po file {reason}") from None
+        self._file = parse_po(read_text(path), path)
         for entry in self._file:
             if entry.obsolete or (entry.translated() and not overwrite):
                 continue
@@ -106,6 +101,21 @@ class GettextCatalog(_Catalog):
 
     def _content(self):
         return str(self._file).encode()
+
+
+def parse_po(content: str, path: str | os.PathLike) -> Any:
+    """polib's object of a .po file.
+
+    Raises:
+        InputError: polib isn't installed, or the file is damaged; `path` says
+            which one it is.
+    """
+    polib = installed("polib")
+    try:
+        return polib.pofile(content)
+    except (OSError, ValueError) as error:
+        reason = str(error).replace("Syntax error in po file", "").strip()
+        raise InputError(f"{path}: damaged .po file {reason}") from None
 
 
 class XliffCatalog(_Catalog):
@@ -191,16 +201,19 @@ class TmxCatalog(_Catalog):
         self._tree = _xml(path)
         source, self._language = languages
         units = list(_named(self._tree.getroot(), "tu"))
-        found = {_language(each) for unit in units for each in _variants(unit)}
-        if not any(same_language(source, tag) for tag in found):
+        found = {
+            language_of(each) for unit in units for each in _variants(unit)
+        }
+        if tag_of_language(found, source) is None:
             raise InputError(
                 f"{path}: no text in {source}. Received: a file of "
                 f"{', '.join(sorted(found)) or 'no texts'}"
             )
         for unit in units:
-            variants = {_language(each): each for each in _variants(unit)}
-            ours = _of_language(variants, source)
-            theirs = _of_language(variants, self._language)
+            variants = {language_of(each): each for each in _variants(unit)}
+            ours, theirs = (
+                _of_language(variants, tag) for tag in (source, self._language)
+            )
             if ours is None or (theirs is not None and not overwrite):
                 continue
             segment = _child(ours, "seg")
@@ -276,17 +289,12 @@ def _variants(unit):
     return unit.findall("{*}tuv")
 
 
-def _language(variant):
+def language_of(variant: Any) -> str:
+    """The language of an element of TMX, "" if it has none."""
     # TMX before 1.4 has an attribute of its own.
     return variant.get(_LANG) or variant.get("lang") or ""
 
 
 def _of_language(variants, language):
-    return next(
-        (
-            each
-            for tag, each in variants.items()
-            if same_language(tag, language)
-        ),
-        None,
-    )
+    tag = tag_of_language(variants, language)
+    return None if tag is None else variants[tag]

@@ -2,15 +2,15 @@
 
 import importlib
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Protocol
 
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import read_bytes
 
-# Bytes of a file, which is held in memory with all its texts.
-_LARGEST = 256 << 20
+# Bytes of a file that is held in memory with all its texts.
+LARGEST = 256 << 20
 
 
 class Document(Protocol):
@@ -20,15 +20,19 @@ class Document(Protocol):
     """
 
     @property
-    def texts(self) -> list[str]:
+    def texts(self) -> Collection[str]:
         """The texts to translate. One may have several lines."""
 
     @property
     def skipped(self) -> Mapping[str, int]:
         """Texts of the file that aren't translated, by reason."""
 
-    def translated(self, texts: Sequence[str]) -> bytes:
-        """The file with translations, as many as `texts`, in their order."""
+    def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
+        """The file with translations, as many as `texts`, in their order.
+
+        Yields:
+            its content, in parts.
+        """
 
 
 def read_text(path: pathlib.Path) -> str:
@@ -37,14 +41,27 @@ def read_text(path: pathlib.Path) -> str:
     Raises:
         InputError: it can't be read, is larger than 256 MiB or isn't UTF-8.
     """
-    content = read_bytes(path, largest=_LARGEST)
+    content = read_bytes(path, largest=LARGEST)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        number = content.count(b"\n", 0, error.start) + 1
+        line = content.split(b"\n")[number - 1]
+        return decoded(line, f"{path}, line {number}")
+
+
+def decoded(line: bytes, where: str) -> str:
+    """A line as text.
+
+    Raises:
+        InputError: it isn't UTF-8; `where` says which line it is.
+    """
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}, line {line}: not UTF-8 (byte "
-            f"0x{content[error.start]:02x}). Accepted: the file in UTF-8"
+            f"{where}: not UTF-8 (byte 0x{line[error.start]:02x}). Accepted: "
+            "the file in UTF-8"
         ) from None
 
 

@@ -48,7 +48,7 @@ _WITH_FIELD = ("csv", "jsonl", "tsv")
 _CATALOGS = ("po", "tmx", "xliff")
 
 
-def format_of(path: pathlib.Path) -> str:
+def format_of(path: pathlib.PurePath) -> str:
     """The format of a file by its name; `LINES` of any other name."""
     suffix = path.suffix.lower()
     named = _SUFFIXES.get(suffix, suffix[1:])
@@ -58,7 +58,7 @@ def format_of(path: pathlib.Path) -> str:
 def open_document(
     path: pathlib.Path,
     format: str,
-    languages: tuple[str | None, str | None] = (None, None),
+    languages: tuple[str, str] | None = None,
     field: str | None = None,
     overwrite: bool = False,
 ) -> Document:
@@ -93,11 +93,11 @@ def open_document(
     if format == "po":
         return GettextCatalog(path, overwrite)
     if format == "xliff":
-        return XliffCatalog(path, languages[1], overwrite)
-    source, target = languages
-    if source is None or target is None:
+        target = languages[1] if languages else None
+        return XliffCatalog(path, target, overwrite)
+    if languages is None:
         raise InputError(
             f"{path}: the languages aren't known here. Accepted: a .tmx file "
             "with --run or --saved-model"
         )
-    return TmxCatalog(path, (source, target), overwrite)
+    return TmxCatalog(path, languages, overwrite)

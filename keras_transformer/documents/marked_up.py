@@ -7,9 +7,10 @@ front matter, scripts, comments and attributes stay as they are.
 References: CommonMark 0.31; HTML Living Standard, "Phrasing content".
 """
 
+import itertools
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.documents.document import installed, read_text
@@ -20,7 +21,15 @@ _FRONT_MATTER = re.compile(r"\ufeff?---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _TASK = re.compile(r"\[[ xX]\] +")
 _OURS = re.compile(r"</?x(\d+)/?>")
 # What would be read as markup where it was escaped or isn't any.
-_SPECIAL = re.compile(r"[\\*`\[\]]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])")
+_SPECIAL = re.compile(
+    r"[\\*`\[\]]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])|~(?=~)|#(?=#*$)"
+    r"|&(?=#?\w+;)"
+)
+# And what would begin another block.
+_BLOCK = re.compile(
+    r"^(\d{0,9})((?:#{1,6}|[-+])(?=\s|$)|>|=+$|-+$|(?<=\d)[.)](?=\s|$))",
+    re.MULTILINE,
+)
 
 
 class _Inline(NamedTuple):
@@ -30,12 +39,14 @@ class _Inline(NamedTuple):
         text: with tags `<x1>` in place of markup.
         marks: what each tag stands for, by tag.
         start, end: its place in the file, characters.
+        is_cell: whether it is of a table.
     """
 
     text: str
     marks: dict[str, str]
     start: int
     end: int
+    is_cell: bool
 
 
 class Markdown:
@@ -61,40 +72,43 @@ class Markdown:
         parser.enable(["table", "strikethrough"])
         self._inlines: list[_Inline] = []
         place = begin
-        for token in parser.parse(body):
+        for before, token in itertools.pairwise(parser.parse(body)):
             if token.type == "inline" and token.content.strip():
                 place = max(place, starts[token.map[0]])
-                inline = self._inline(token, place)
+                inline = self._inline(token, place, before.tag in ("td", "th"))
                 if inline is not None:
                     self._inlines.append(inline)
                     place = inline.end
         self.texts = [inline.text for inline in self._inlines]
         self.skipped: dict[str, int] = {}
 
-    def _inline(self, token, place):
+    def _inline(self, token, place, is_cell):
         """The content of a token, of which each line may have a prefix."""
-        first, *others = token.content.split("\n")
-        start = self._content.find(first, place)
-        end = start + len(first)
-        for line in others:
-            end = self._content.find(line, end) + len(line)
+        start, end = -1, place
+        for line in token.content.split("\n"):
+            found = self._content.find(line, end)
+            if found < 0:  # It is spelt otherwise in the file.
+                return None
+            start = found if start < 0 else start
+            end = found + len(line)
         if task := _TASK.match(token.content):
             start += task.end()
             token.children[0].content = token.children[0].content[task.end() :]
         text, marks = _tagged(token.children)
         if not any(map(str.isalpha, _OURS.sub("", text))):
             return None
-        return _Inline(text, marks, start, end)
+        return _Inline(text, marks, start, end, is_cell)
 
-    def translated(self, texts: Sequence[str]) -> bytes:
+    def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         parts, end = [], 0
         for inline, text in zip(self._inlines, texts, strict=True):
             parts.append(self._content[end : inline.start])
-            parts.append(_untagged(text, inline.marks))
+            content = _untagged(text, inline.marks)
+            parts.append(content.replace("|", r"\|" if inline.is_cell else "|"))
             end = inline.end
         content = "".join([*parts, self._content[end:]])
-        return content.replace("\n", self._newline).encode()
+        return [content.replace("\n", self._newline).encode()]
 
 
 def _tagged(tokens) -> tuple[str, dict[str, str]]:
@@ -139,7 +153,8 @@ def _closing(opening):
 
 def _alone(token):
     if token.type == "code_inline":
-        return f"{token.markup}{token.content}{token.markup}"
+        space = " " if "`" in (token.content[0], token.content[-1]) else ""
+        return f"{token.markup}{space}{token.content}{space}{token.markup}"
     if token.type == "image":
         return f"![{token.content}]({_target(token, 'src')})"
     return "\\\n"  # a hard break
@@ -153,13 +168,18 @@ def _target(token, attribute):
 
 def _untagged(text, marks):
     """A translation as Markdown, its other characters as characters."""
+    text = " ".join(text.split("\n"))
     parts, end = [], 0
     for match in re.finditer(MARKUP, text, re.DOTALL):
         parts.append(_SPECIAL.sub(r"\\\g<0>", text[end : match.start()]))
-        parts.append(marks.get(match[0], match[0]))
+        # An entity that isn't one of the file's own is characters.
+        literal = (
+            match[0].replace("&", r"\&") if match[0][0] == "&" else match[0]
+        )
+        parts.append(marks.get(match[0], literal))
         end = match.end()
     parts.append(_SPECIAL.sub(r"\\\g<0>", text[end:]))
-    return " ".join("".join(parts).split("\n"))
+    return _BLOCK.sub(r"\1\\\2", "".join(parts))
 
 
 # Elements within a text; others begin or end one.
@@ -206,14 +226,14 @@ class Html:
         ]
         self.skipped: dict[str, int] = {}
 
-    def translated(self, texts: Sequence[str]) -> bytes:
+    def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         parts = list(self._parts)
         for (index, frame), text in zip(
             self._frames.items(), texts, strict=True
         ):
             parts[index] = frame[0] + _as_characters(text) + frame[1]
-        return "".join(parts).encode()
+        return ["".join(parts).encode()]
 
 
 def _html_pieces(content):

@@ -12,7 +12,7 @@ import dataclasses
 import pathlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.documents.document import read_text
 from keras_transformer.errors import InputError
@@ -69,7 +69,7 @@ class Subtitles:
         self.texts = [_joined(cue.text for cue in g) for g in self._groups]
         self.skipped: dict[str, int] = {}
 
-    def translated(self, texts: Sequence[str]) -> bytes:
+    def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         for group, text in zip(self._groups, texts, strict=True):
             shares = [len(cue.text) for cue in group]
@@ -82,7 +82,7 @@ class Subtitles:
             for cue in _cues_of(part):
                 text = cue.before + "\n".join(_wrapped(cue.text)) + cue.after
                 lines += text.split("\n")
-        return self._newline.join(lines).encode()
+        return [self._newline.join(lines).encode()]
 
 
 def _cues_of(part):

@@ -1,13 +1,16 @@
 """Tables: a column of .csv and .tsv, a key of .jsonl."""
 
+import collections
 import csv
 import io
 import json
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-from keras_transformer.documents.document import read_text
+from keras_transformer.documents.document import LARGEST, decoded, read_text
 from keras_transformer.errors import InputError, shown
+from keras_transformer.system.files import read_bytes
+from keras_transformer.system.pipes import open_file
 
 _MARK = "\ufeff"
 
@@ -58,7 +61,7 @@ class Table:
         self.texts = [row[self._source] for row in self._filled]
         self.skipped: dict[str, int] = {}
 
-    def translated(self, texts: Sequence[str]) -> bytes:
+    def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         for row in self._rows[1:]:
             # A blank line has no columns, and stays one.
@@ -70,11 +73,13 @@ class Table:
         csv.writer(
             lines, delimiter=self._delimiter, lineterminator=self._newline
         ).writerows(self._rows)
-        return (self._mark + lines.getvalue()).encode()
+        return [(self._mark + lines.getvalue()).encode()]
 
 
 class JsonLines:
     """A `Document` of the values that a key has in lines of JSON.
+
+    The file is read once for each use, a line at a time.
 
     Args:
         path: of the file.
@@ -82,41 +87,87 @@ class JsonLines:
             `KEY:TARGET`, whose translations get a key of their own.
 
     Raises:
-        InputError: a line is no JSON object, or no line has the key.
+        InputError: a line is no JSON object, or none of them has the key.
     """
 
     def __init__(self, path: pathlib.Path, field: str | None) -> None:
-        self._lines = read_text(path).removeprefix(_MARK).splitlines()
-        rows = {
-            index: _json_object(line, f"{path}, line {index + 1}")
-            for index, line in enumerate(self._lines)
-            if line.strip()
-        }
-        keys = list(dict.fromkeys(key for row in rows.values() for key in row))
-        self._source, self._target = _source_and_target(
-            path, field, "key", keys
+        self._path = path
+        # A pipe can be read once.
+        self._content = (
+            None if path.is_file() else read_bytes(path, "", LARGEST)
         )
-        self._filled = {
-            index: row
-            for index, row in rows.items()
-            if isinstance(row.get(self._source), str)
-        }
-        if not self._filled:
+        strings: collections.Counter[str] = collections.Counter()
+        count = 0
+        try:
+            for _, row in self._rows():
+                if row is not None:
+                    count += 1
+                    strings.update(
+                        {key: isinstance(row[key], str) for key in row}
+                    )
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        self._source, self._target = _source_and_target(
+            path, field, "key", strings
+        )
+        self._count = strings[self._source]
+        if count and not self._count:
             raise InputError(
                 f"{path}: no line has a string for {self._source!r}. "
-                f"Accepted: {', '.join(keys)}"
+                f"Accepted: {', '.join(strings)}"
             )
-        self.texts = [row[self._source] for row in self._filled.values()]
-        left = len(rows) - len(self._filled)
+        left = count - self._count
         self.skipped = {f"without {self._source}": left} if left else {}
 
-    def translated(self, texts: Sequence[str]) -> bytes:
+    @property
+    def texts(self) -> Collection[str]:
+        """See `Document`."""
+        return _Texts(self._texts, self._count)
+
+    def _texts(self):
+        for _, row in self._rows():
+            if row is not None and isinstance(row.get(self._source), str):
+                yield row[self._source]
+
+    def translated(self, texts: Iterable[str]) -> Iterator[bytes]:
         """See `Document.translated`."""
-        lines = list(self._lines)
-        for (index, row), text in zip(self._filled.items(), texts, strict=True):
-            row[self._target] = text
-            lines[index] = json.dumps(row, ensure_ascii=False)
-        return "".join(f"{line}\n" for line in lines).encode()
+        translations = iter(texts)
+        for line, row in self._rows():
+            if row is not None and isinstance(row.get(self._source), str):
+                row[self._target] = next(translations)
+                end = line[len(line.rstrip(b"\r\n")) :]
+                line = json.dumps(row, ensure_ascii=False).encode() + end
+            yield line
+
+    def _rows(self) -> Iterator[tuple[bytes, dict | None]]:
+        """Yields lines and their objects; None of a blank one."""
+        opened = (
+            open_file(self._path)
+            if self._content is None
+            else io.BytesIO(self._content)
+        )
+        with opened as lines:
+            for number, line in enumerate(lines, 1):
+                where = f"{self._path}, line {number}"
+                text = decoded(line, where).removeprefix(_MARK)
+                yield line, json_object(text, where) if text.strip() else None
+
+
+class _Texts(Collection[str]):
+    """Texts that are read again with each use."""
+
+    def __init__(self, read: Callable[[], Iterator[str]], count: int) -> None:
+        self._read = read
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        return self._read()
+
+    def __contains__(self, text: object) -> bool:
+        return text in list(self)
 
 
 def _source_and_target(path, field, kind, names):
@@ -131,7 +182,12 @@ def _source_and_target(path, field, kind, names):
     return (field, field) if field in names else (source, target or source)
 
 
-def _json_object(line, where):
+def json_object(line: str | bytes, where: str) -> dict:
+    """The JSON object in a line.
+
+    Raises:
+        InputError: there is none; `where` says which line it is.
+    """
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:

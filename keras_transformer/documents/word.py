@@ -11,7 +11,7 @@ import itertools
 import pathlib
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_transformer.documents.document import installed
@@ -51,13 +51,13 @@ class WordDocument:
         self.texts = [paragraph.text for paragraph in self._paragraphs]
         self.skipped: dict[str, int] = {}
 
-    def translated(self, texts: Sequence[str]) -> bytes:
+    def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         for paragraph, text in zip(self._paragraphs, texts, strict=True):
             paragraph.replace(text)
         content = io.BytesIO()
         self._document.save(content)
-        return content.getvalue()
+        return [content.getvalue()]
 
 
 def _paragraphs(document) -> Iterator:

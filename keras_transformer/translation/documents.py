@@ -1,10 +1,17 @@
 """Documents translated, by whatever translates batches of texts."""
 
-from collections.abc import Callable
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
 
 from keras_transformer.documents.document import Document
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
+from keras_transformer.system.files import replacing
 from keras_transformer.translation.request import (
     Truncations,
     blank_translation,
@@ -31,32 +38,122 @@ def require_no_markup(document: Document, name: str) -> None:
             )
 
 
-def translated(
+class Journal(contextlib.AbstractContextManager):
+    """Translations of a document, kept on disk until the document is written.
+
+    A process that is killed leaves them behind. As a context manager it
+    removes them if no error ends the block.
+
+    Args:
+        path: of the file.
+        settings: what decides the translations; JSON-able.
+        resume: whether translations that are there are taken.
+
+    Attributes:
+        done: how many are there.
+
+    Raises:
+        InputError: those that are there are of other settings.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike, settings: dict, resume: bool = False
+    ) -> None:
+        self._path = pathlib.Path(path)
+        self._head = _line(settings)
+        self._file: BinaryIO | None = None
+        self.done = 0
+        if not resume or not self._path.is_file():
+            return
+        size = 0
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file):
+                if not line.endswith(b"\n"):  # It was killed while writing.
+                    break
+                if number == 0 and line != self._head:
+                    raise InputError(
+                        f"{path}: of another input, model or options. "
+                        "Accepted: the same command as before, or no --resume"
+                    )
+                size += len(line)
+                self.done = number
+        os.truncate(self._path, size)
+
+    def finished(self) -> Iterator[tuple[str, bool]]:
+        """Yields translations, and whether each text lost its end."""
+        if self.done:
+            with self._path.open("rb") as file:
+                for line in itertools.islice(file, 1, self.done + 1):
+                    text, truncated = json.loads(line)
+                    yield text, truncated
+
+    def add(self, text: str, truncated: bool) -> None:
+        """Adds the next translation."""
+        if self._file is None:
+            self._file = self._path.open("ab" if self.done else "wb")
+            if not self.done:
+                self._file.write(self._head)
+        self._file.write(_line([text, truncated]))
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+        if kind is None:
+            self._path.unlink(missing_ok=True)
+
+
+def _line(value):
+    return json.dumps(value).encode() + b"\n"
+
+
+def write_translated(
     document: Document,
+    path: str | os.PathLike,
     translate_batches: TranslateBatches,
     batch_size: int,
     progress: Callable[[int], None] | None = None,
     truncations: Truncations | None = None,
-) -> bytes:
-    """The content of a document's translation.
+    journal: Journal | None = None,
+) -> None:
+    """Writes a document's translation.
 
     Args:
         document: to translate.
+        path: of the file, which appears when it is complete.
         translate_batches: gives `Translation`s, see `stream_lines`.
         batch_size: texts translated together.
         progress: called with the number of texts just finished.
         truncations: gets the numbers of texts that lost their end.
+        journal: has the first translations, and gets the others; None: there
+            is none.
     """
-    results = stream_lines(
-        document.texts,
-        translate_batches,
-        batch_size,
-        blank=blank_translation,
-        progress=progress,
-    )
-    texts = []
-    for number, result in enumerate(results, 1):
-        texts.append(result.hypotheses[0].text)
-        if truncations is not None and result.truncated:
-            truncations.add(number)
-    return document.translated(texts)
+
+    def translations():
+        found: Any = journal.finished() if journal else ()
+        for number, (text, truncated) in enumerate(
+            itertools.chain(found, translated()), 1
+        ):
+            if truncated and truncations is not None:
+                truncations.add(number)
+            yield text
+
+    def translated():
+        done = journal.done if journal else 0
+        results = stream_lines(
+            itertools.islice(document.texts, done, None),
+            translate_batches,
+            batch_size,
+            blank=blank_translation,
+            progress=progress,
+        )
+        for result in results:
+            found = result.hypotheses[0].text, result.truncated
+            if journal:
+                journal.add(*found)
+            yield found
+
+    with (
+        replacing(path, follow=False) as temporary,
+        temporary.open("wb") as out,
+    ):
+        out.writelines(document.translated(translations()))

@@ -1,9 +1,13 @@
 """`translate` of documents, and `translate_file`."""
 
+import json
+import time
+
 import pytest
 
 import keras_transformer as kt
 from keras_transformer.errors import InputError
+from tests.cli.conftest import start
 
 SRT = """1
 00:00:01,000 --> 00:00:02,000
@@ -106,3 +110,46 @@ def test_a_file_of_python_is_new_and_of_a_format(run, write, tmp_path):
     source = write("a.srt", SRT)
     with pytest.raises(InputError, match="exists"):
         kt.translate_file(run, source, source)
+
+
+@pytest.mark.medium
+def test_a_killed_translation_is_gone_on_with(
+    run, write, tmp_path, succeed, refuses
+):
+    words = ["one", "two", "three", "four", "five"]
+    rows = [{"id": n, "en": " ".join(words[: n % 5 + 1])} for n in range(2_000)]
+    source = write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    target, partial = tmp_path / "b.jsonl", tmp_path / "b.jsonl.partial"
+
+    def command(output, *options):
+        files = ["--input", source, "--output", output, "--field", "en:xx"]
+        search = ["--batch-size=1", "--beam-size=1", "--workers=1"]
+        return ["translate", "--run", run, *files, *search, *options]
+
+    succeed(*command(tmp_path / "whole.jsonl"))
+    assert not list(tmp_path.glob("*.partial"))
+    process = start(*command(target))
+    while not (partial.exists() and partial.stat().st_size):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert not target.exists()
+    lines = partial.read_bytes().splitlines(keepends=True)
+    assert 2 < len(lines) < 2_000
+    # What is there isn't translated again.
+    lines[1] = b'["kept", false]\n'
+    partial.write_bytes(b"".join(lines))
+    says = ["b.jsonl.partial: of another input, model or options"]
+    refuses(*command(target, "--resume", "--set=decoding.min_length=2"),
+            says=says)  # fmt: skip
+    succeed(*command(target, "--resume"))
+    assert not partial.exists()
+    first, *others = target.read_text().splitlines()
+    assert json.loads(first)["xx"] == "kept"
+    assert others == (tmp_path / "whole.jsonl").read_text().splitlines()[1:]
+    # Nothing is there: from the beginning.
+    succeed(*command(tmp_path / "c.jsonl", "--resume"))
+    assert (tmp_path / "c.jsonl").read_bytes() == (
+        tmp_path / "whole.jsonl"
+    ).read_bytes()

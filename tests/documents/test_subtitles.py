@@ -51,8 +51,16 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
 def test_what_is_not_text_stays(tmp_path, newline, mark):
     content = mark + SRT.replace("\n", newline)
     document = read(tmp_path, content)
-    translated = document.translated(
-        ["Sie sagte, dass sie morgen kommen.", "Ja?", "Ja.", "♪ Lo", "[Tür]"]
+    translated = b"".join(
+        document.translated(
+            [
+                "Sie sagte, dass sie morgen kommen.",
+                "Ja?",
+                "Ja.",
+                "♪ Lo",
+                "[Tür]",
+            ]
+        )
     ).decode()
     expected = (
         SRT.replace("She said that", "Sie sagte,")
@@ -67,7 +75,7 @@ def test_what_is_not_text_stays(tmp_path, newline, mark):
 
 def test_the_same_texts_give_the_same_file(tmp_path):
     document = read(tmp_path, SRT)
-    again = document.translated(document.texts).decode()
+    again = b"".join(document.translated(document.texts)).decode()
     assert again.replace("come\ntomorrow", "come tomorrow") == SRT.replace(
         "come\ntomorrow", "come tomorrow"
     )
@@ -81,7 +89,7 @@ def test_webvtt_keeps_its_blocks_and_settings(tmp_path):
     )
     document = read(tmp_path, content, "a.vtt")
     assert document.texts == ["Hello.", "Bye."]
-    translated = document.translated(["Hallo.", "Tschüs."]).decode()
+    translated = b"".join(document.translated(["Hallo.", "Tschüs."])).decode()
     expected = content.replace("Hello", "Hallo").replace("Bye", "Tschüs")
     assert translated == expected
 
@@ -106,7 +114,7 @@ def test_a_sentence_goes_over_few_cues(tmp_path):
 def test_long_translations_are_wrapped(tmp_path):
     document = read(tmp_path, "00:01,0 --> 00:02,0\nshort\n")
     text = "a translation that is much longer than one line of subtitles has"
-    lines = document.translated([text]).decode().splitlines()[1:]
+    lines = b"".join(document.translated([text])).decode().splitlines()[1:]
     assert len(lines) == 2
     assert " ".join(lines) == text
     assert max(map(len, lines)) <= 42
@@ -115,7 +123,7 @@ def test_long_translations_are_wrapped(tmp_path):
 def test_chinese_is_laid_out_by_characters(tmp_path):
     document = read(tmp_path, SRT)
     texts = ["她说他们明天会来。", "真的吗？", "是的。", "♪ 啦", "[门]"]
-    lines = document.translated(texts).decode().splitlines()
+    lines = b"".join(document.translated(texts)).decode().splitlines()
     first, second = lines[2], lines[6]
     assert first.removeprefix("<i>").removesuffix("</i>") + second == texts[0]
     assert "<i>" in first

@@ -1,6 +1,9 @@
 """Columns of .csv and .tsv, keys of .jsonl."""
 
 import json
+import os
+import threading
+import tracemalloc
 
 import pytest
 
@@ -35,7 +38,7 @@ def read(tmp_path, name, content, field=None):
             "a.jsonl",
             '{"k": "é", "n": 1}\n\n{"n": 2}\n{"k": "b"}',
             "k",
-            '{"k": "<é>", "n": 1}\n\n{"n": 2}\n{"k": "<b>"}\n',
+            '{"k": "<é>", "n": 1}\n\n{"n": 2}\n{"k": "<b>"}',
         ),
         ("a.ndjson", '{"k": "a"}\n', "k:t", '{"k": "a", "t": "<a>"}\n'),
     ],
@@ -43,7 +46,38 @@ def read(tmp_path, name, content, field=None):
 def test_a_column_is_translated(tmp_path, name, content, field, expected):
     document = read(tmp_path, name, content, field)
     texts = [f"<{text}>" for text in document.texts]
-    assert document.translated(texts).decode() == expected
+    assert b"".join(document.translated(texts)).decode() == expected
+
+
+def test_json_strings_may_have_any_character(tmp_path):
+    content = '{"k": "a\u2028b\x85c"}\r\n\r\n{"k": "d"}\r\n'
+    document = read(tmp_path, "a.jsonl", content, "k")
+    assert list(document.texts) == ["a\u2028b\x85c", "d"]
+    assert b"".join(document.translated(document.texts)).decode() == content
+
+
+def test_a_large_file_is_never_held(tmp_path):
+    line = json.dumps({"k": "word " * 100, "n": 1}) + "\n"
+    document = read(tmp_path, "a.jsonl", line * 20_000, "k")
+    tracemalloc.start()
+    try:
+        size = sum(map(len, document.translated(document.texts)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size == 20_000 * len(line)
+    assert peak < 1_000_000
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    path = tmp_path / "a.jsonl"
+    os.mkfifo(path)
+    line = '{"k": "a"}\n'
+    writer = threading.Thread(target=path.write_text, args=(line,))
+    writer.start()
+    document = open_document(path, "jsonl", field="k")
+    writer.join()
+    assert b"".join(document.translated(document.texts)).decode() == line
 
 
 def test_lines_without_the_key_are_counted(tmp_path):

@@ -41,7 +41,7 @@ def test_paragraphs_are_texts(path):
 def test_formatting_follows_the_tags(path, tmp_path):
     texts = ["Titel", "Jetzt <x2>große Datei</x2> öffnen.<x4/>", "Z", "Oben"]
     target = tmp_path / "b.docx"
-    target.write_bytes(WordDocument(path).translated(texts))
+    target.write_bytes(b"".join(WordDocument(path).translated(texts)))
     document = docx.Document(target)
     title, paragraph, number = document.paragraphs
     assert (title.text, title.style.name) == ("Titel", "Heading 1")
@@ -59,7 +59,7 @@ def test_formatting_follows_the_tags(path, tmp_path):
 def test_the_same_texts_give_the_same_text(path, tmp_path):
     before = WordDocument(path)
     target = tmp_path / "b.docx"
-    target.write_bytes(before.translated(before.texts))
+    target.write_bytes(b"".join(before.translated(before.texts)))
     assert WordDocument(target).texts == WordDocument(path).texts
 
 
