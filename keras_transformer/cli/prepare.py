@@ -1,8 +1,9 @@
 """Reads a parallel corpus, cleans it, builds the tokenizers, writes ids.
 
-Input is a TSV (source, target, further columns ignored), or two files line
-by line written as SOURCE,TARGET; .gz too; several after one --train or more.
-What exists under the whole name, * and # included, is a file.
+Input is a TSV (source, target, further columns ignored), two files line by
+line written as SOURCE,TARGET, or a .tmx, .xliff, .po or .jsonl file; .gz and
+.xz too; several after one --train or more. What exists under the whole name, *
+and # included, is a file.
 
 example:
   keras-transformer prepare --train train.tsv --dev dev.tsv --out data/de-en \\
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         required=True,
         metavar="FILE[*WEIGHT][#TAG]",
-        help="TSV files or SOURCE,TARGET pairs of files; *0.3 takes 30 %% of "
+        help="files, or SOURCE,TARGET pairs of files; *0.3 takes 30 %% of "
         "a file's pairs, *3 each of them three times, #BT puts the token <BT> "
         "before their sources; may be repeated",
     )

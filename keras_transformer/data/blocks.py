@@ -1,6 +1,6 @@
 """Blocks: splits a corpus into chunks of lines of about 4 MB.
 
-One process reads files, plain or gzip, and hands blocks to those that make
+One process reads files, plain or packed, and hands blocks to those that make
 pairs of them; on a cluster, each worker reads parts of files.
 """
 
@@ -19,12 +19,12 @@ from keras_transformer.data.corpus import (
     CorpusFile,
     Pair,
     as_text,
-    open_bytes,
     pair_of_columns,
     read_errors,
     refuse_old_line_ends,
     refuse_unequal_files,
 )
+from keras_transformer.data.corpus_formats import PACKED
 from keras_transformer.errors import InputError
 from keras_transformer.system.remote import size_of
 
@@ -134,7 +134,7 @@ def read_part(
         readings, sides = [], []
         for path, (first, last) in zip(file.paths, ends, strict=False):
             readings.append(stack.enter_context(read_errors(path)))
-            opened = stack.enter_context(open_bytes(path))
+            opened = stack.enter_context(file.opened(path))
             sides.append(lines_of_block(opened, first, last, line_bytes))
         sources, *others = sides
         for other in others:
@@ -193,8 +193,8 @@ def _block(part, number, sides, limit):
 
 
 def corpus_bytes(files: Iterable[CorpusFile]) -> int:
-    """About so many bytes of text the files have, gzip unpacked."""
+    """About so many bytes of text the files have, unpacked."""
     paths = [path for file in files for path in file.paths]
     return sum(
-        size_of(path) * (4 if path.suffix == ".gz" else 1) for path in paths
+        size_of(path) * (4 if path.suffix in PACKED else 1) for path in paths
     )

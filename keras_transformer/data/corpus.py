@@ -1,22 +1,30 @@
 """Corpus files: parallel text, TSV or pairs of files, streamed.
 
-Nothing is held but the line being read, whatever the size of the corpus.
+Nothing is held but the line being read, whatever the size of the corpus. What
+has another format is read as lines of TSV, see `corpus_formats`.
 """
 
 import contextlib
 import dataclasses
 import gzip
 import itertools
+import lzma
 import os
 import pathlib
 import zlib
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO, NoReturn
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, NoReturn
 
 from keras_transformer.data.bounded_lines import (
     LINE_BYTES,
     bounded_lines,
     is_over_long,
+)
+from keras_transformer.data.corpus_formats import (
+    Languages,
+    as_table,
+    corpus_format,
+    languages_in,
 )
 from keras_transformer.errors import InputError, shown
 from keras_transformer.system.pipes import open_file
@@ -25,10 +33,11 @@ from keras_transformer.system.remote import RemotePath, any_path
 Pair = tuple[str, str]  # source, target
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_GZIP_MAGIC = b"\x1f\x8b"
+# How packed files begin, by the endings of their names.
+_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ"}
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 # How files begin that can't be read, and aren't UTF-8.
 _OTHER_MAGIC = {
-    b"\xfd7zXZ": "xz",
     b"BZh": "bzip2",
     b"PK\x03\x04": "zip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -40,19 +49,22 @@ ACCEPTED_LINE = "source<TAB>target, further columns are ignored"
 class CorpusFile:
     """One part of a corpus: a TSV file, or two files read line by line.
 
-    Each file may be compressed with gzip, may start with a UTF-8 byte order
-    mark and may end its lines with CR LF.
+    Each file may be compressed with gzip or xz, may start with a UTF-8 byte
+    order mark and may end its lines with CR LF. In place of the TSV file there
+    may be one of a `corpus_format`.
     """
 
     source: pathlib.Path | RemotePath  # the TSV file without `target`
     target: pathlib.Path | RemotePath | None = None
+    # of a format that has many; None: as the file says
+    languages: Languages | None = None
 
     @classmethod
     def parse(cls, spec: "CorpusSpec") -> "CorpusFile":
         """The corpus file that a person names.
 
         Args:
-            spec: a path of a TSV file; `"SOURCE,TARGET"` or a tuple of two
+            spec: a path of one file; `"SOURCE,TARGET"` or a tuple of two
                 paths for two files; or a `CorpusFile`. A file whose own name
                 has a comma is taken for a TSV file. Paths may be addresses,
                 see `remote`.
@@ -73,13 +85,35 @@ class CorpusFile:
             raise InputError(
                 f"{','.join(names)}: expected FILE.tsv or SOURCE,TARGET"
             )
-        return cls(*map(any_path, names))
+        source, target = map(any_path, names)
+        return cls(source, target)
 
     @property
     def paths(self) -> list[pathlib.Path | RemotePath]:
         """The one or two files on disk."""
         second = [] if self.target is None else [self.target]
         return [self.source, *second]
+
+    @property
+    def format(self) -> str | None:
+        """See `corpus_format`."""
+        return None if self.target else corpus_format(self.source)
+
+    @contextlib.contextmanager
+    def opened(self, path: pathlib.Path | RemotePath) -> Iterator[BinaryIO]:
+        """One of `paths`, as a readable binary file of lines of text."""
+        with open_bytes(path) as file:
+            if self.format:
+                yield as_table(file, path, self.languages)
+            else:
+                yield file
+
+    def said_languages(self) -> tuple[str | None, str | None]:
+        """The languages that the file itself says, None where it doesn't."""
+        if not self.format:
+            return None, None
+        with read_errors(self.source), open_bytes(self.source) as file:
+            return languages_in(file, self.source)
 
     def pairs(
         self, line_bytes: int = LINE_BYTES, long: list[int] | None = None
@@ -98,7 +132,7 @@ class CorpusFile:
                 differ in length.
         """
         if self.target is None:
-            return _table_pairs(self.source, line_bytes, long)
+            return _table_pairs(self, line_bytes, long)
         return _aligned_pairs(self.source, self.target, line_bytes, long)
 
     def __str__(self) -> str:
@@ -112,30 +146,39 @@ Pairs = _File | Iterable[_File] | Iterable[Pair]
 
 
 def read_pairs(
-    specs: Iterable[CorpusSpec], line_bytes: int = LINE_BYTES
+    specs: Iterable[CorpusSpec],
+    line_bytes: int = LINE_BYTES,
+    languages: Languages | None = None,
 ) -> Iterator[Pair]:
     """Yields the (source, target) pairs of several corpus files, in order.
 
     Args:
         specs: the files.
         line_bytes: of a line, at most.
+        languages: see `CorpusFile.languages`.
 
     Raises:
         InputError: as `CorpusFile.parse` and `CorpusFile.pairs`.
     """
-    files = [CorpusFile.parse(spec) for spec in specs]
+    files = [
+        dataclasses.replace(CorpusFile.parse(spec), languages=languages)
+        for spec in specs
+    ]
     return itertools.chain.from_iterable(
         file.pairs(line_bytes) for file in files
     )
 
 
-def sentence_pairs(given: Pairs, most: int | None = None) -> list[Pair]:
+def sentence_pairs(
+    given: Pairs, most: int | None = None, languages: Languages | None = None
+) -> list[Pair]:
     """All pairs of sentences, given as such or as files.
 
     Args:
         given: (source, target) pairs of strings; or a corpus file, or
             several, each a path of a TSV file or `"SOURCE,TARGET"`.
         most: pairs, at most; None: any number.
+        languages: see `CorpusFile.languages`.
 
     Raises:
         InputError: a file can't be read, something is no pair, or there are
@@ -145,7 +188,8 @@ def sentence_pairs(given: Pairs, most: int | None = None) -> list[Pair]:
     several: list = [given] if is_file else list(_at_most(given, most, "pairs"))
     if all(isinstance(spec, _File) for spec in several):
         names = ", ".join(map(str, several))
-        return list(_at_most(read_pairs(several), most, names))
+        pairs = read_pairs(several, languages=languages)
+        return list(_at_most(pairs, most, names))
     for pair in several:
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2
         if not is_pair or not all(isinstance(text, str) for text in pair):
@@ -174,21 +218,24 @@ def read_lines(
     path: str | os.PathLike,
     line_bytes: int = LINE_BYTES,
     long: list[int] | None = None,
+    opened: Callable[[Any], Any] | None = None,
 ) -> Iterator[str]:
-    """Yields the lines of a UTF-8 text file, plain or gzip, unended.
+    """Yields the lines of a UTF-8 text file, plain or packed, unended.
 
     Args:
         path: of the file.
         line_bytes: of a line; one with more is over-long.
         long: gets the numbers of over-long lines, in whose place empty ones
             are given; None: they are refused.
+        opened: as `open_bytes`, which None is.
 
     Raises:
         InputError: the file can't be read, is damaged, isn't UTF-8, has an
             over-long line, or CR alone at its line ends; the message names
             the file and the line.
     """
-    with read_errors(path) as reading, open_bytes(path) as file:
+    opened = opened or open_bytes
+    with read_errors(path) as reading, opened(path) as file:
         lines = bounded_lines(file, line_bytes, skip=long is not None)
         for number, line in enumerate(lines, start=1):
             reading.line = number
@@ -222,17 +269,22 @@ def read_errors(path: str | os.PathLike) -> Iterator[Reading]:
         whose `line` is to be kept up by the reader.
 
     Raises:
-        InputError: the file can't be read, or is a damaged gzip file.
+        InputError: the file can't be read, or is a damaged packed file.
     """
     reading = Reading()
     try:
         yield reading
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{path}, after line {reading.line}: damaged gzip file ({error})"
-        ) from None
+    except DAMAGED as error:
+        where = f"{path}, after line {reading.line}"
+        raise InputError(f"{where}: {damage(error, path)}") from None
     except OSError as error:
         raise InputError(f"{path}: {unreadable(error)}") from None
+
+
+def damage(error: Exception, path: str | os.PathLike) -> str:
+    """What is wrong with a packed file, by one of `DAMAGED`."""
+    is_xz = os.fspath(path).endswith(".xz") or isinstance(error, lzma.LZMAError)
+    return f"damaged {'xz' if is_xz else 'gzip'} file ({error})"
 
 
 def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike) -> None:
@@ -251,34 +303,40 @@ def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike) -> None:
 def unreadable(error: OSError) -> str:
     """Why a file of a corpus can't be read, for an error message."""
     if isinstance(error, IsADirectoryError):
-        return "is a folder. Accepted: a text file, plain or gzip"
+        return "is a folder. Accepted: a text file, plain, gzip or xz"
     return error.strerror or str(error)
 
 
 @contextlib.contextmanager
 def open_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """A readable binary file; gzip is recognised by name or first bytes."""
+    """A readable binary file; packed ones are known by name or first bytes."""
     with _opened(path) as raw:
-        if _is_gzip(raw, path):
-            with gzip.open(raw, "rb") as file:
-                yield file
-        else:
+        packed = _packing(raw, path)
+        if packed is None:
             yield raw
+        else:
+            unpack: Any = gzip.open if packed == ".gz" else lzma.open
+            with unpack(raw, "rb") as file:
+                yield file
 
 
-def is_gzip(path: str | os.PathLike) -> bool:
+def is_packed(path: str | os.PathLike) -> bool:
     """True if `open_bytes` unpacks a file. Raises as it does."""
     with _opened(path) as raw:
-        return _is_gzip(raw, path)
+        return _packing(raw, path) is not None
 
 
 def _opened(path):
     return path.open() if isinstance(path, RemotePath) else open_file(path)
 
 
-def _is_gzip(raw, path):
-    is_packed = raw.peek(2)[:2] == _GZIP_MAGIC
-    return is_packed or os.fspath(path).endswith(".gz")
+def _packing(raw, path):
+    """The ending of names of files that are packed so; None: it isn't."""
+    head, name = raw.peek(8), os.fspath(path)
+    for suffix, magic in _MAGIC.items():
+        if head.startswith(magic):
+            return suffix
+    return next(filter(name.endswith, _MAGIC), None)
 
 
 def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
@@ -308,7 +366,7 @@ def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
     for magic, kind in _OTHER_MAGIC.items():
         if number == 1 and line.startswith(magic):
             problem = f"{path}: compressed as {kind}"
-    raise InputError(f"{problem}. Accepted: text in UTF-8, plain or gzip")
+    raise InputError(f"{problem}. Accepted: text in UTF-8, plain, gzip or xz")
 
 
 def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
@@ -317,10 +375,10 @@ def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _table_pairs(path, line_bytes, long):
-    lines = read_lines(path, line_bytes, long)
+def _table_pairs(file, line_bytes, long):
+    lines = read_lines(file.source, line_bytes, long, file.opened)
     for number, line in enumerate(lines, start=1):
-        yield pair_of_columns(line, f"{path}, line {number}")
+        yield pair_of_columns(line, f"{file.source}, line {number}")
 
 
 def pair_of_columns(line: str, where: str) -> Pair:

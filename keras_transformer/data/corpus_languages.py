@@ -13,6 +13,7 @@ from keras_transformer.data.keys import without_tags
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
+    same_language,
     script_of_character,
     scripts_of_language,
 )
@@ -28,8 +29,8 @@ def with_languages(
 ) -> DataConfig:
     """A configuration that has both languages.
 
-    What it doesn't say is taken from the names of files: `train.en-de.tsv`, or
-    `train.en` and `train.de`, if they all say the same.
+    What it doesn't say is taken from a .tmx file and the like, or from names of
+    files: `train.en-de.tsv`, or `train.en` and `train.de`, if all say the same.
 
     Args:
         config: of the data.
@@ -41,22 +42,33 @@ def with_languages(
     said = config.source_language, config.target_language
     if all(said) or not corpora:
         return config
-    named = {_named(corpus.file) for corpus in corpora}
-    source, target = named.pop() or said if len(named) == 1 else said
-    differs = any(
-        mine and mine != theirs
-        for mine, theirs in zip(said, (source, target), strict=True)
+    first, *others = (_named(corpus.file) or said for corpus in corpora)
+    agree = all(map(_same, itertools.repeat(first), others))
+    source, target = (
+        mine or theirs for mine, theirs in zip(said, first, strict=True)
     )
-    if differs or not (source and target):
+    if not (agree and _same(said, first) and source and target):
         raise InputError(_unsaid(config, [corpus.file for corpus in corpora]))
     return dataclasses.replace(
         config, source_language=source, target_language=target
     )
 
 
+def _same(some, others):
+    """True unless two pairs of languages say different ones."""
+    sides = zip(some, others, strict=True)
+    return all(not (a and b) or same_language(a, b) for a, b in sides)
+
+
 def _named(file: CorpusFile) -> tuple[str, str] | None:
-    """The two languages that the names of a corpus file say, or None."""
-    names = [path.name.lower().removesuffix(".gz") for path in file.paths]
+    """The two languages that a corpus file or its names say, or None."""
+    source, target = file.said_languages()
+    if source and target:
+        return source, target
+    names = [
+        path.name.lower().removesuffix(".gz").removesuffix(".xz")
+        for path in file.paths
+    ]
     if len(names) == 2:
         source, target = (pathlib.PurePath(n).suffix[1:] for n in names)
     elif found := _PAIR.findall(names[0]):

@@ -107,6 +107,11 @@ class WeightedCorpus:
         """The one or two files on disk."""
         return self.file.paths
 
+    def in_languages(self, source: str, target: str) -> "WeightedCorpus":
+        """The same, of these languages where its file has others, too."""
+        file = dataclasses.replace(self.file, languages=(source, target))
+        return dataclasses.replace(self, file=file)
+
     def settings(self) -> dict:
         """Weight and tag, as manifests list them; those that are none, not."""
         settings = {} if self.weight == 1 else {"weight": self.weight}

@@ -138,6 +138,7 @@ def prepare(
     )
     config = with_tags(with_languages(config, inputs.train), inputs.tagged)
     inputs.check(config)
+    inputs = inputs.in_languages(config.source_language, config.target_language)
     out = any_path(out)
     check_target(out)
     described = inputs.describe()
@@ -277,6 +278,13 @@ class _Inputs:
                 "held-out files need data.remove_leaked. Accepted: pair, "
                 "source or side. Received: none"
             )
+
+    def in_languages(self, *languages: str) -> "_Inputs":
+        def named(corpora):
+            return [corpus.in_languages(*languages) for corpus in corpora]
+
+        dev = named([self.dev_file])[0] if self.dev_file else self.dev
+        return _Inputs(named(self.train), dev, named(self.held_out))
 
     def describe(self) -> dict:
         described = {"train": describe_corpora(self.train), "dev": self.dev}

@@ -91,7 +91,7 @@ def lexicon_of(run: Run, pairs: Pairs | None) -> Lexicon | None:
     """
     if pairs is None:
         return None
-    known = sentence_pairs(pairs, _MOST_PAIRS)
+    known = sentence_pairs(pairs, _MOST_PAIRS, run.config.data.languages)
     return learn_lexicon(known, run.source_tokenizer, run.target_tokenizer)
 
 

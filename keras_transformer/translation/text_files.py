@@ -1,15 +1,16 @@
-"""Text files, plain or gzip: their lines, and what is wrong there."""
+"""Text files, plain or packed: their lines, and what is wrong there."""
 
-import gzip
 import itertools
-import zlib
 from collections.abc import Iterable, Iterator
 
 from keras_transformer.data.bounded_lines import shortened
-from keras_transformer.data.corpus import as_text, refuse_old_line_ends
+from keras_transformer.data.corpus import (
+    DAMAGED,
+    as_text,
+    damage,
+    refuse_old_line_ends,
+)
 from keras_transformer.errors import InputError
-
-_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def decoded_lines(
@@ -33,9 +34,9 @@ def decoded_lines(
     for number in itertools.count(first or 1):
         try:
             line = next(lines, None)
-        except _DAMAGED as error:
+        except DAMAGED as error:
             where = f"{name}, line {number}"
-            raise InputError(f"{where}: damaged gzip file ({error})") from None
+            raise InputError(f"{where}: {damage(error, name)}") from None
         if line is None:
             if first is None and number == 2:
                 refuse_old_line_ends(last, name)

@@ -7,6 +7,7 @@ The number of a part's first line is known once all parts are counted.
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import functools
 import itertools
 import math
@@ -21,8 +22,7 @@ from keras_transformer.data.bounded_lines import (
 )
 from keras_transformer.data.corpus import (
     CorpusFile,
-    is_gzip,
-    open_bytes,
+    is_packed,
     read_errors,
     refuse_old_line_ends,
     refuse_unequal_files,
@@ -54,14 +54,18 @@ def corpus_parts(
     parts = []
     for corpus, file in enumerate(files):
         # Paths that mean the same in another folder, or addresses.
-        file = CorpusFile(*map(_everywhere, file.paths))
-        packed = False
+        paths = map(_everywhere, file.paths)
+        sides = dict(zip(("source", "target"), paths, strict=False))
+        file = dataclasses.replace(file, **sides)
+        packed = bool(file.format)
         for path in file.paths:
             with read_errors(path):
-                packed |= is_gzip(path)
+                packed |= is_packed(path)
         size = None if packed else _PART_BYTES
         # The first line of each block of a file, and the number of lines.
-        starts = [_starts(spark, path, size, line_bytes) for path in file.paths]
+        starts = [
+            _starts(spark, file, path, size, line_bytes) for path in file.paths
+        ]
         *lines, total = starts[0]
         if starts[-1][-1] != total:
             refuse_unequal_files(file, total, starts[-1][-1])
@@ -83,32 +87,34 @@ def _ends(block, size):
     return (0, None) if size is None else (block * size, (block + 1) * size)
 
 
-def _starts(spark, path, size, line_bytes):
+def _starts(spark, file, path, size, line_bytes):
     """The number of the first line of each block of a file; of all lines."""
     count = 1
     if size is not None:
         with read_errors(path):
             count = max(1, math.ceil(size_of(path) / size))
-    counting = functools.partial(_count_lines, path=str(path), size=size)
+    counting = functools.partial(
+        _count_lines, corpus=file, path=str(path), size=size
+    )
     rows = spark.range(0, count, 1, count).mapInArrow(
         counting, "block long, lines long"
     )
     counts = [lines for _, lines in sorted(map(tuple, rows.collect()))]
     if sum(counts) == 1:
-        with open_bytes(path) as file:
-            line = next(bounded_lines(file, line_bytes))
+        with file.opened(path) as lines:
+            line = next(bounded_lines(lines, line_bytes))
         if not is_over_long(line, line_bytes):
             refuse_old_line_ends(line, path)
     return [0, *itertools.accumulate(counts)]
 
 
-def _count_lines(batches, path, size):
+def _count_lines(batches, corpus, path, size):
     """Counts the lines of blocks: a generator for `mapInArrow`."""
     import pyarrow as pa
 
     for batch in batches:
         for block in batch.column("id").to_pylist():
-            with read_errors(path), open_bytes(any_path(path)) as file:
+            with read_errors(path), corpus.opened(any_path(path)) as file:
                 count = count_lines_of_block(file, *_ends(block, size))
             row = {"block": pa.array([block]), "lines": pa.array([count])}
             yield pa.RecordBatch.from_pydict(row)

@@ -1,0 +1,269 @@
+"""Corpus formats: .tmx, .xliff, .po and .jsonl files, read as lines of TSV.
+
+A unit at a time, whatever the size of the file; a .po file is read as a whole.
+Either side may be the source. Inline markup stays: native codes as they are,
+XLIFF's own elements as tags. White space with a line end or a tab in it becomes
+a space.
+
+References: TMX 1.4b; XLIFF 1.2 and 2.1 (OASIS); GNU gettext manual, "PO Files".
+"""
+
+import io
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+from xml.etree import ElementTree
+
+from keras_transformer.data.bounded_lines import bounded_lines, is_over_long
+from keras_transformer.documents.catalogs import language_of, parse_po
+from keras_transformer.documents.formats import format_of
+from keras_transformer.documents.tables import json_object
+from keras_transformer.errors import InputError
+from keras_transformer.languages import is_tag, tag_of_language
+
+Languages = tuple[str, str]  # source, target
+
+PACKED = (".gz", ".xz")
+_FORMATS = ("jsonl", "po", "tmx", "xliff")
+_BREAK = re.compile(r"\s*[\t\n\r]\s*")
+_SIDES = {
+    "source": "source",
+    "src": "source",
+    "target": "target",
+    "tgt": "target",
+    "trg": "target",
+}
+# States of a target that is none yet.
+_UNTRANSLATED = {"new", "needs-translation", "initial"}
+# Elements that hold markup as the file had it, and those of no markup.
+_NATIVE = {"bpt", "ept", "ph", "it", "ut", "hi", "sub", "mrk"}
+_JSON_BYTES = 1 << 22  # of a line
+
+
+def corpus_format(path: str | os.PathLike) -> str | None:
+    """The format of a corpus by its file's name; None: lines of text."""
+    name = pathlib.PurePath(os.fspath(path))
+    if name.suffix.lower() in PACKED:
+        name = name.with_suffix("")
+    return found if (found := format_of(name)) in _FORMATS else None
+
+
+def as_table(
+    file: BinaryIO,
+    path: str | os.PathLike,
+    languages: Languages | None = None,
+) -> BinaryIO:
+    """A readable file of the lines of TSV that a corpus has.
+
+    Args:
+        file: of a `corpus_format`, unpacked.
+        path: of it, which says the format.
+        languages: of the columns; None: as the file says.
+
+    Raises:
+        InputError: when it is read: it is damaged, or not of the languages.
+    """
+    return io.BufferedReader(_Table(_lines(file, path, languages)))
+
+
+def languages_in(
+    file: BinaryIO, path: str | os.PathLike
+) -> tuple[str | None, str | None]:
+    """The languages that a corpus file says it is of, None where it doesn't.
+
+    Args:
+        file, path: see `as_table`.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    unit: dict = next(_units(file, path), {})
+    source, target, *_ = [*unit, "", ""]
+    return source if is_tag(source) else None, target if is_tag(
+        target
+    ) else None
+
+
+class _Table(io.RawIOBase):
+    """A file of some lines."""
+
+    def __init__(self, lines):
+        self._lines = lines
+        self._rest = b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        while len(self._rest) < len(buffer):
+            line = next(self._lines, None)
+            if line is None:
+                break
+            self._rest += line
+        part = self._rest[: len(buffer)]
+        self._rest = self._rest[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _lines(file, path, languages) -> Iterator[bytes]:
+    number = 0
+    for unit in _units(file, path):
+        if languages is None:
+            languages = [*unit, "", ""][:2]
+        source, target = (
+            _tag_of_side(unit, *side)
+            for side in zip(languages, ("source", "target"), strict=True)
+        )
+        if source != target and {source, target} <= unit.keys():
+            pair = unit[source], unit[target]
+            columns = (_BREAK.sub(" ", text).strip(" ") for text in pair)
+            yield ("\t".join(columns) + "\n").encode("utf-8", "replace")
+            number += 1
+    if not number:
+        of = f" in {' and '.join(languages)}" if languages else ""
+        raise InputError(
+            f"{path}: no pair of texts{of}. Accepted: languages that the file "
+            "has, and texts with translations"
+        )
+
+
+def _tag_of_side(unit, language, side):
+    """The tag in a unit of a language, or of a side that says none."""
+    tag = tag_of_language(unit, language)
+    if tag is None:
+        return side if side in unit else ""
+    return tag
+
+
+def _units(file, path) -> Iterator[dict[str, str]]:
+    """Yields the texts of each unit by their languages, the source first.
+
+    Where a language isn't said it is "source", "target" or "".
+    """
+    read = {"jsonl": _jsonl, "po": _po, "tmx": _tmx, "xliff": _xliff}
+    return read[str(corpus_format(path))](file, path)
+
+
+def _tmx(file, path):
+    original = ""
+    for _, element in _elements(file, path, ("header", "tu")):
+        if _name(element) == "header":
+            original = element.get("srclang", "")
+            continue
+        unit = {}
+        for each in element:
+            segment = _child(each, "seg")
+            if _name(each) == "tuv" and segment is not None:
+                unit[language_of(each)] = _text(segment)
+        first = tag_of_language(unit, original)
+        yield dict(sorted(unit.items(), key=lambda item: item[0] != first))
+
+
+def _xliff(file, path):
+    for around, element in _elements(file, path, ("trans-unit", "segment")):
+        source, target = _child(element, "source"), _child(element, "target")
+        if source is None or target is None:
+            continue
+        states = {element.get("state"), target.get("state")}
+        if not _text(target).strip() or states & _UNTRANSLATED:
+            continue
+        languages: dict[str, str] = {}
+        for parent in around:
+            languages |= parent.attrib
+        yield {
+            languages.get(f"{side}-language", languages.get(f"{short}Lang"))
+            or side: _text(text)
+            for side, short, text in (
+                ("source", "src", source),
+                ("target", "trg", target),
+            )
+        }
+
+
+def _po(file, path):
+    try:
+        content = file.read().decode()
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}: not UTF-8. Accepted: the file in UTF-8"
+        ) from None
+    catalog = parse_po(content, path)
+    language = catalog.metadata.get("Language")
+    names = ("", language) if language else ("source", "target")
+    for entry in catalog.translated_entries():
+        forms = [(entry.msgid, entry.msgstr)]
+        if entry.msgid_plural:
+            found = list(entry.msgstr_plural.values())
+            forms = [(entry.msgid, found[0]), (entry.msgid_plural, found[-1])]
+        for pair in forms:
+            yield dict(zip(names, pair, strict=True))
+
+
+def _jsonl(file, path):
+    for number, line in enumerate(bounded_lines(file, _JSON_BYTES), 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        if is_over_long(line, _JSON_BYTES):
+            raise InputError(
+                f"{where}: more than {_JSON_BYTES:,} bytes. Accepted: shorter "
+                "lines"
+            )
+        row = json_object(line.removeprefix(b"\xef\xbb\xbf"), where)
+        if isinstance(row.get("translation"), dict):
+            row = row["translation"]
+        unit = {
+            _SIDES.get(key, key): text
+            for key, text in row.items()
+            if isinstance(text, str) and (key in _SIDES or is_tag(key))
+        }
+        if len(unit) > 2:
+            unit.pop("id", None)  # A number, rather than Indonesian.
+        if len(unit) < 2:
+            raise InputError(
+                f"{where}: no two texts. Accepted: keys such as en and de, or "
+                f"source and target. Received: {', '.join(row)}"
+            )
+        yield unit
+
+
+def _elements(file, path, names) -> Iterator[tuple[list, ElementTree.Element]]:
+    """Yields elements of some names, each with those around it."""
+    around: list[ElementTree.Element] = []
+    try:
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            if event == "start":
+                around.append(element)
+                continue
+            around.pop()
+            if _name(element) in names:
+                yield around, element
+                # What has been read goes, and what was before it.
+                del around[-1][:]
+    except ElementTree.ParseError as error:
+        raise InputError(f"{path}: damaged XML ({error})") from None
+
+
+def _name(element):
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def _child(element, name):
+    return next((each for each in element if _name(each) == name), None)
+
+
+def _text(element) -> str:
+    """The text of a segment, with its inline markup."""
+    parts = [element.text or ""]
+    for child in element:
+        name, inner = _name(child), _text(child)
+        if name not in _NATIVE or (name == "ph" and not inner):
+            attributes = "".join(f' {k}="{v}"' for k, v in child.items())
+            end = f">{inner}</{name}>" if inner else "/>"
+            inner = f"<{name}{attributes}{end}"
+        parts += [inner, child.tail or ""]
+    return "".join(parts)
