@@ -170,9 +170,16 @@ def dismantle_graph(graph: tf.Graph) -> None:
 
 
 def graph_function(
-    function: Callable, signature: Sequence[tf.TensorSpec]
+    function: Callable,
+    signature: Sequence[tf.TensorSpec],
+    inline: bool = True,
 ) -> tf.types.experimental.PolymorphicFunction:
     """A `tf.function` of one signature, traced once.
+
+    Args:
+        function: from tensors to tensors.
+        signature: of its arguments.
+        inline: False keeps it apart from the graphs that call it.
 
     TensorFlow counts tracings by a function's code, and warns where it is made
     for one model or tokenizer after another, five or more in a process.
@@ -180,7 +187,13 @@ def graph_function(
     """
     import tensorflow as tf
 
-    traced = tf.function(function, input_signature=signature, autograph=False)
+    attributes = None if inline else {"_noinline": True}
+    traced = tf.function(
+        function,
+        input_signature=signature,
+        autograph=False,
+        experimental_attributes=attributes,
+    )
     traced._omit_frequent_tracing_warning = True
     return traced
 

@@ -2,7 +2,8 @@
 
 A line a pair: the natural logarithm of the probability that the model gives
 to the translation, its end included; the mean over the tokens; their number.
-A pair of blank lines has 0, 0 and 0.
+A pair of blank lines has 0, 0 and 0. Where both sides have as many sentences,
+these are scored one by one; else, and by --sentences keep, as one.
 
 example:
   keras-transformer score --run runs/en-zh --input test.tsv --token-scores
@@ -12,6 +13,7 @@ import argparse
 import json
 import sys
 
+from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.options import (
     add_json_option,
@@ -27,6 +29,7 @@ from keras_transformer.cli.translation_output import (
     add_token_scores_option,
     format_tokens,
 )
+from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
     ScoredPair,
@@ -41,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pairs_option(parser)
     add_weights_option(parser)
     add_token_scores_option(parser)
-    add_search_options(parser)
+    add_search_options(parser, ("sentences",))
     add_json_option(parser, "an object a line")
 
 
@@ -49,7 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
     load_tensorflow()
     from keras_transformer.data.corpus import read_pairs
 
-    pairs = read_pairs(arguments.input)
+    languages = None
+    if arguments.run:
+        languages = run_config(arguments.run, default=Config()).data.languages
+    pairs = read_pairs(arguments.input, languages=languages)
     make = _export_scorer if arguments.saved_model else _run_scorer
     score, batch_size = make(arguments)
     number = 0
@@ -106,8 +112,9 @@ def _run_scorer(arguments):
     run = Run.load(arguments.run)
     decoding = decoding_config(run.config, arguments)
     model = run.load_model(arguments.weights or "best")
-    score = pair_scorer(Translator.from_run(run, model, decoding))
-    return score, decoding.batch_size
+    translator = Translator.from_run(run, model, decoding)
+    splitters = translator.pair_splitters(run.config.data)
+    return pair_scorer(translator, splitters), decoding.batch_size
 
 
 def _export_scorer(arguments):

@@ -26,6 +26,7 @@ from keras_transformer.search.scoring import (
     hypothesis_scores,
 )
 from keras_transformer.translation.details import tokenize
+from keras_transformer.translation.paragraphs import added_scores
 from keras_transformer.translation.request import Hypothesis
 from keras_transformer.translation.translator import greedy
 
@@ -116,6 +117,17 @@ class CTranslate2Session:
     def _score(self, text, translation):
         if len(text) != len(translation):
             raise invalid_argument(f"{ONE_EACH} {len(text)} {len(translation)}")
+        split = self._translator.split_pairs
+        if split is None:
+            return self._score_sentences(text, translation)
+        *columns, rows = split(
+            *(tf.constant(side, tf.string) for side in (text, translation))
+        )
+        outputs = self._score_sentences(*(c.numpy().tolist() for c in columns))
+        added = added_scores(outputs, rows, len(text))
+        return {name: tensor.numpy() for name, tensor in added.items()}
+
+    def _score_sentences(self, text, translation):
         translator, shape = self._translator, self._translator.config.model
         tokens = translator.target_tokenizer.tokenize(
             tf.constant(translation, tf.string)

@@ -68,6 +68,7 @@ class CTranslate2Translator(TextTranslator):
         decoding: the search.
         source_tokenizer: a `Tokenizer`, with the search's prefix.
         target_tokenizer: a `Tokenizer`.
+        split_pairs: see `paragraphs.pair_splitter`; None: nothing is split.
 
     Raises:
         InputError: CTranslate2 isn't installed, the folder is no such export
@@ -263,7 +264,8 @@ class CTranslate2Translator(TextTranslator):
         from keras_transformer.search.from_config import banned_ids
         from keras_transformer.translation.paragraphs import (
             Paragraphs,
-            splitter_of,
+            pair_splitter,
+            pair_splitters_of,
         )
         from keras_transformer.translation.translator import with_prefix
 
@@ -295,10 +297,16 @@ class CTranslate2Translator(TextTranslator):
 
         text = tf.TensorSpec([None], tf.string)
         self._prepare = graph_function(prepare, [text])
-        self._paragraphs = None
+        self._paragraphs = self.split_pairs = None
         if decoding.sentences == "split":
-            splitter = splitter_of(self.config.data, source, self._max_length)
-            self._paragraphs = Paragraphs(splitter, decoding.batch_size)
+            splitters = pair_splitters_of(
+                self.config.data,
+                source,
+                self.target_tokenizer,
+                self._max_length,
+            )
+            self._paragraphs = Paragraphs(splitters[0], decoding.batch_size)
+            self.split_pairs = pair_splitter(splitters)
 
     def _sources(self, texts):
         """Tokens of texts, the limits of their outputs, and what was cut."""

@@ -134,6 +134,7 @@ class SavedTranslator(TextTranslator):
             scores.tolist(),
             outputs[layout.TRUNCATED].tolist(),
             n_best or 1,
+            outputs[layout.SENTENCES].tolist(),
         )
 
     def score(

@@ -43,6 +43,8 @@ _CLOSERS = f"{_CLOSING}\"'’«‘"
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _WORD = r"\p{L}\p{M}\p{N}"
 _WORD_START = f"(^|[^{_WORD}°])"
+_LETTER = r"\p{L}\p{M}*"
+_DANDA = {"DEVANAGARI", "BENGALI", "ORIYA", "GURMUKHI"}
 _NARROW = " \xa0\u202f"  # before a closing quote in French
 _BULLETS = "-–—*•‣⁃◦·○●◆◇■□▪▫▸►▶➤➢✓✔※"
 
@@ -119,28 +121,24 @@ class SentenceSplitter:
     def split(self, text: tf.Tensor) -> Sentences:
         """The sentences of texts, string `(B,)` of any bytes."""
         heads, text = self._without_tags(text)
-        # Most texts are one sentence, and a look at them is enough.
-        simple = tf.strings.regex_full_match(text, self._simple)
-        if self._count_tokens is not None:
-            simple &= tf.strings.length(text) <= self._max_tokens
-        gaps, texts, rows = tf.cond(
-            tf.reduce_all(simple),
-            lambda: (
-                tf.fill(tf.shape(text), ""),
-                text,
-                tf.range(tf.size(text, tf.int64)),
-            ),
-            lambda: self._parts(text),
-        )
-        return Sentences(heads, gaps, texts, rows)
-
-    def _parts(self, text):
-        """Gaps, sentences and their texts, of texts without tags."""
         pieces, rows = self._shortened(*_cut(text, self._rules))
         texts = tf.strings.regex_replace(pieces, self._gap, "")
         rest = tf.strings.length(pieces) - tf.strings.length(texts)
         gaps = tf.strings.substr(pieces, tf.zeros_like(rest), rest)
-        return gaps, texts, rows
+        return Sentences(heads, gaps, texts, rows)
+
+    def are_sentences(self, text: tf.Tensor) -> tf.Tensor:
+        """True if each text is one sentence for sure, with no gap: bool scalar.
+
+        A look that costs next to nothing, for what most requests have; False
+        may be wrong.
+
+        Args:
+            text: string `(B,)`.
+        """
+        _, text = self._without_tags(text)
+        simple = tf.reduce_all(tf.strings.regex_full_match(text, self._simple))
+        return simple & ~tf.reduce_any(self._are_long(text))
 
     def join(self, sentences: Sentences, translations: tf.Tensor) -> tf.Tensor:
         """Texts of translated sentences, with what stands between them.
@@ -152,8 +150,26 @@ class SentenceSplitter:
         Returns:
             string `(B, K)`; "" for a blank text.
         """
-        rows, blank = sentences.rows, is_blank(sentences.texts)
         batch_size, size = tf.shape(sentences.heads)[0], tf.shape(translations)
+        blank = is_blank(sentences.texts)[:, tf.newaxis]
+        joints = tf.broadcast_to(self.joints(sentences)[:, tf.newaxis], size)
+        parts = tf.strings.join([joints, tf.where(blank, "", translations)])
+        count = tf.cast(size[1], tf.int64)
+        places = sentences.rows[:, tf.newaxis] * count + tf.range(count)
+        joined = tf.strings.unsorted_segment_join(
+            tf.reshape(parts, [-1]),  # (N * K,)
+            tf.reshape(places, [-1]),
+            batch_size * size[1],
+        )
+        joined = tf.reshape(joined, [batch_size, size[1]])
+        return tf.where(self.counts(sentences)[:, tf.newaxis] > 0, joined, "")
+
+    def joints(self, sentences: Sentences) -> tf.Tensor:
+        """What stands before each sentence's translation, string `(N,)`.
+
+        A blank piece, which has none, is itself part of it.
+        """
+        rows, blank = sentences.rows, is_blank(sentences.texts)
         is_first = tf.concat([[-1], rows], axis=0)[:-1] != rows
         # What stands at the ends of a text is between no sentences.
         gaps = tf.where(
@@ -161,20 +177,7 @@ class SentenceSplitter:
             sentences.gaps,
             _replaced(sentences.gaps, self._gap_rules),
         )
-        texts = tf.where(
-            blank[:, tf.newaxis], sentences.texts[:, tf.newaxis], translations
-        )
-        gaps = tf.broadcast_to(gaps[:, tf.newaxis], size)
-        parts = tf.strings.join([gaps, texts])  # (N, K)
-        count = tf.cast(size[1], tf.int64)
-        places = rows[:, tf.newaxis] * count + tf.range(count)  # (N, K)
-        joined = tf.strings.unsorted_segment_join(
-            tf.reshape(parts, [-1]),
-            tf.reshape(places, [-1]),
-            batch_size * size[1],
-        )
-        joined = tf.reshape(joined, [batch_size, size[1]])
-        return tf.where(self.counts(sentences)[:, tf.newaxis] > 0, joined, "")
+        return tf.strings.join([gaps, tf.where(blank, sentences.texts, "")])
 
     def counts(self, sentences: Sentences) -> tf.Tensor:
         """How many sentences each text has that aren't blank, int32 `(B,)`."""
@@ -193,6 +196,18 @@ class SentenceSplitter:
         lengths = tf.strings.length(text) - tf.strings.length(rest)
         return tf.strings.substr(text, tf.zeros_like(lengths), lengths), rest
 
+    def _are_long(self, texts):
+        """True where a text has too many tokens, bool `(N,)`."""
+        nowhere = tf.zeros(tf.shape(texts), tf.bool)
+        if (count_tokens := self._count_tokens) is None:
+            return nowhere
+        # A token has a byte at least, so short ones needn't be counted.
+        return tf.cond(
+            tf.reduce_any(tf.strings.length(texts) > self._max_tokens),
+            lambda: count_tokens(texts) > self._max_tokens,
+            lambda: nowhere,
+        )
+
     def _shortened(self, pieces, rows):
         """Pieces of texts, those split again that have too many tokens.
 
@@ -202,19 +217,18 @@ class SentenceSplitter:
         """
         if (count_tokens := self._count_tokens) is None:
             return pieces, rows
-        # A token has a byte at least, so short ones needn't be counted.
+        are_long = self._are_long(pieces)
         return tf.cond(
-            tf.reduce_any(tf.strings.length(pieces) > self._max_tokens),
-            lambda: self._split_long(pieces, rows, count_tokens),
+            tf.reduce_any(are_long),
+            lambda: self._split_long(pieces, rows, are_long, count_tokens),
             lambda: (pieces, rows),
         )
 
-    def _split_long(self, pieces, rows, count_tokens):
+    def _split_long(self, pieces, rows, are_long, count_tokens):
         atoms, owners = _cut(pieces, _PLACES)  # (A,)
         number = tf.shape(atoms)[0]
         sizes = tf.cast(count_tokens(atoms), tf.int32)
-        long = count_tokens(pieces) > self._max_tokens  # (N,)
-        is_long = tf.gather(long, owners)  # (A,)
+        is_long = tf.gather(are_long, owners)  # (A,)
         ranks = self._ranks(atoms)
 
         def chosen(starts):
@@ -331,7 +345,7 @@ def _rules(language: str, facts: dict) -> _Rules:
     return [
         (f"[{_END}{_NO_END}]", _OTHER),
         *_rules_without_end(language, facts),
-        *_rules_of_ends(language),
+        *_rules_of_ends(language, facts),
         *_rules_of_pairs(language),
         *_RULES_OF_TERMS,
         # Line ends, and white space at the end of the text.
@@ -346,6 +360,10 @@ def _rules(language: str, facts: dict) -> _Rules:
 def _rules_without_end(language, facts) -> _Rules:
     """Rules for stops of abbreviations, initials and numbers."""
     initial = "[A-HJ-Z]" if is_english(language) else r"\p{Lu}"
+    if scripts_of_language(language) & _DANDA:
+        initial = _LETTER  # Their sentences end with another stop.
+    elif _is_cyrillic(language):
+        initial = "[А-ЯЁЂ-Џ]"
     words, numbers, starters = (
         _any_of(facts[name]) for name in ("words", "numbers", "starters")
     )
@@ -357,10 +375,10 @@ def _rules_without_end(language, facts) -> _Rules:
         ),
         # "z. B.", "s. r. o."
         (
-            rf"{_WORD_START}(\p{{L}}\.)( ?\p{{L}}{{1,2}}\.)",
+            rf"{_WORD_START}({_LETTER}\.)( ?(?:{_LETTER}){{1,2}}\.)",
             rf"\1\2{_NO_END}\3{_NO_END}",
         ),
-        (rf"({_NO_END} ?\p{{L}}\.)", rf"\1{_NO_END}"),
+        (rf"({_NO_END} ?{_LETTER}\.)", rf"\1{_NO_END}"),
         (rf"{_WORD_START}({initial}\.)", rf"\1\2{_NO_END}"),
         # The mark of a list's item.
         (
@@ -403,7 +421,7 @@ def _simple(language):
     )
 
 
-def _rules_of_ends(language) -> _Rules:
+def _rules_of_ends(language, facts) -> _Rules:
     """Rules for stops that end a sentence, and for how it goes on if not."""
     base, stops = base_language(language), _stops(language)
     closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}+\]|</[A-Za-z][^<>]*>)*"
@@ -413,7 +431,7 @@ def _rules_of_ends(language) -> _Rules:
     space = f"[{WHITE_SPACE}]"
     rules = [
         (
-            rf"([{stops}][{stops}{_FULL_STOPS}]*{closers})({space}+)",
+            rf"([{stops}{_FULL_STOPS}]+{closers})({space}+)",
             rf"\1{_END}\2",
         ),
         (rf"{_END}({space}*[,;:])", r"\1"),
@@ -432,11 +450,18 @@ def _rules_of_ends(language) -> _Rules:
     ]
     # What Unicode calls a lower-case letter of Georgian begins sentences.
     if base not in ("ka", "kat", "geo"):
-        goes_on = rf"{_END}({space}+[{_OPENING}{_CLOSERS}]*\p{{Ll}})"
+        # Many a Latin name begins with a small letter.
+        small = "[а-яёђ-џ]" if _is_cyrillic(language) else r"\p{Ll}"
+        goes_on = rf"{_END}({space}+[{_OPENING}{_CLOSERS}]*{small})"
         rules.insert(1, (goes_on, r"\1"))
+    if scripts_of_language(language) & {*_DANDA, "ARABIC"}:
+        # Where no small letter shows that a sentence goes on after a quote.
+        words = _any_of(facts["conjunctions"])
+        goes_on = rf"([{_CLOSERS}]){_END}({space}+(?:{words})[^{_WORD}])"
+        rules.insert(1, (goes_on, r"\1\2"))
     if _is_unspaced(language):
         rules.append(
-            (rf"([{_CJK}][.!?]+[{_CLOSERS}]*)([{_CJK}])", rf"\1{_END}\2")
+            (rf"([{_CJK})）][.!?]+[{_CLOSERS}]*)([{_CJK}])", rf"\1{_END}\2")
         )
     return rules
 
@@ -484,6 +509,10 @@ def _gap(ordinals: bool) -> str:
     mark = r"\)" if ordinals else "[.)]"
     bullet = rf"(?:[{_BULLETS}]+|\(?\p{{N}}{{1,3}}{mark})"
     return rf"^[{WHITE_SPACE}]*(?:{bullet}[{WHITE_SPACE}]+)*"
+
+
+def _is_cyrillic(language):
+    return scripts_of_language(language) == {"CYRILLIC"}
 
 
 def _is_unspaced(language):

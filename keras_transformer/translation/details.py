@@ -22,7 +22,11 @@ from keras_transformer.translation.markup import (
     masking_markup,
     projecting_markup,
 )
-from keras_transformer.translation.paragraphs import Paragraphs
+from keras_transformer.translation.paragraphs import (
+    Paragraphs,
+    pair_splitter,
+    scored_pairs,
+)
 from keras_transformer.translation.request import (
     Hypothesis,
     ScoredPair,
@@ -395,23 +399,42 @@ def _decoded(strings):
 
 def pair_scorer(
     translator: Translator,
+    splitters: tuple[SentenceSplitter, SentenceSplitter] | None = None,
 ) -> Callable[[Sequence[tuple[str, str]]], list[ScoredPair]]:
     """A function from pairs of a text and a translation to their scores.
 
     With symbols, markup counts that both have; see `mask_pair`.
+
+    Args:
+        translator: whose model scores.
+        splitters: of texts and translations, see `Translator.pair_splitters`;
+            None: each is a sentence.
     """
     function = score_details(translator)
+    split = pair_splitter(splitters) if splitters else None
     placeholders = translator.placeholders
+
+    def score_sentences(pairs):
+        outputs = function(*map(encoded, zip(*pairs, strict=True)))
+        outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
+        return [
+            _scored(pair, {name: v[i] for name, v in outputs.items()})
+            for i, pair in enumerate(pairs)
+        ]
 
     def score(pairs):
         masked = pairs
         if placeholders is not None:
             masked = [mask_pair(pair, placeholders)[0] for pair in pairs]
-        outputs = function(*map(encoded, zip(*masked, strict=True)))
-        outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
+        if split is None:
+            results = score_sentences(masked)
+        else:
+            results = scored_pairs(
+                masked, score_sentences, split, translator.batch_size
+            )
         return [
-            _scored(pair, {name: v[i] for name, v in outputs.items()})
-            for i, pair in enumerate(pairs)
+            result._replace(source=source, target=target)
+            for result, (source, target) in zip(results, pairs, strict=True)
         ]
 
     return score

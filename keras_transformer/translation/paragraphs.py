@@ -1,22 +1,25 @@
 """Paragraphs: texts that are translated sentence by sentence, and joined.
 
 A paragraph's score is the mean of its sentences' scores, its k-th translation
-is made of their k-th ones, and it is truncated if one of them is.
+is made of their k-th ones, and it is truncated if one of them is. A given
+translation is scored so where it has as many sentences as its text, else as
+one sentence.
 
 Axes: B texts, N sentences and blank pieces of all of them, M sentences, K
 hypotheses.
 """
 
+import dataclasses
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-import numpy as np
 import tensorflow as tf
 
 from keras_transformer.compat import graph_function
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import NO_SCORE
+from keras_transformer.search.scoring import one_each
 from keras_transformer.text.sentences import (
     Sentences,
     SentenceSplitter,
@@ -24,16 +27,17 @@ from keras_transformer.text.sentences import (
 )
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.request import (
+    ScoredPair,
     Translation,
     blank_translation,
+    chained,
     joined_translation,
     of_rank,
 )
 from keras_transformer.translation.stream import translate_lines
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
-_STRINGS = tf.TensorSpec([None], tf.string)
-_ROWS = tf.TensorSpec([None], tf.int64)
+_TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 
 
 def splitter_of(
@@ -62,6 +66,21 @@ def splitter_of(
         # Without START, END, and a tag or a prefix.
         max_length - 2 - (has_prefix or bool(tags)),
         "|".join(tags),
+    )
+
+
+def pair_splitters_of(
+    data: DataConfig, source: Tokenizer, target: Tokenizer, max_length: int
+) -> tuple[SentenceSplitter, SentenceSplitter]:
+    """The splitters of texts and of their translations; see `splitter_of`."""
+    swapped = dataclasses.replace(
+        data,
+        source_language=data.target_language,
+        target_language=data.source_language,
+    )
+    return (
+        splitter_of(data, source, max_length),
+        splitter_of(swapped, target, max_length),
     )
 
 
@@ -94,19 +113,24 @@ def by_sentence(
         return graph_function(keep, [_TEXT])
 
     def run(text):
+        size = tf.size(text)
+        return tf.cond(
+            splitter.are_sentences(text) & (size <= batch_size),
+            lambda: {**translate(text), "sentences": tf.ones([size], tf.int32)},
+            lambda: split(text),
+        )
+
+    def split_and_join(text):
         found = splitter.split(text)
         shown = tf.where(~is_blank(found.texts))  # (M, 1)
         sentences = tf.gather_nd(_with_heads(found), shown)
-        outputs = _in_batches(translate, sentences, batch_size, ranks)
-        # What most requests have: each text is a sentence, and nothing else.
-        size = tf.size(text)
-        is_alone = (tf.size(shown) == size) & (tf.size(found.texts) == size)
-        return tf.cond(
-            is_alone & tf.reduce_all(found.gaps == ""),
-            lambda: {**outputs, "sentences": tf.ones([size], tf.int32)},
-            lambda: _joined_outputs(splitter, found, shown, outputs, ranks),
-        )
+        specs = _specs(ranks)
+        outputs = _in_batches(translate, [sentences], batch_size, specs)
+        return _joined_outputs(splitter, found, shown, outputs, ranks)
 
+    # Of its own, or it would be a part of the graph that is run through, dead,
+    # with each text that is one sentence.
+    split = graph_function(split_and_join, [_TEXT], inline=False)
     return graph_function(run, [_TEXT])
 
 
@@ -163,26 +187,38 @@ def _with_heads(found: Sentences):
     return tf.strings.join([tf.gather(found.heads, found.rows), found.texts])
 
 
-def _in_batches(translate, texts, batch_size, ranks):
-    """What `translate` gives, so many sentences at a time."""
+def _specs(ranks):
+    """Outputs of what translates sentences."""
     shape = [None, ranks] if ranks else [None]
     text, score = _names(ranks)
-    specs = {
+    return {
         text: tf.TensorSpec(shape, tf.string),
         score: tf.TensorSpec(shape, tf.float32),
         "truncated": tf.TensorSpec([None], tf.bool),
     }
+
+
+def _in_batches(function, columns, batch_size, specs):
+    """What a function gives, so many sentences at a time.
+
+    Args:
+        function: of as many tensors as there are columns.
+        columns: string `(M,)` each.
+        batch_size: sentences, at most.
+        specs: of its outputs, by name.
+    """
     nothing = {
         name: tf.zeros([0, *spec.shape[1:]], spec.dtype)
         for name, spec in specs.items()
     }
 
     def more(begin, _):
-        return begin < tf.shape(texts)[0]
+        return begin < tf.shape(columns[0])[0]
 
     def add(begin, done):
-        outputs = translate(text=texts[begin : begin + batch_size])
-        return begin + batch_size, {
+        end = begin + batch_size
+        outputs = function(*(column[begin:end] for column in columns))
+        return end, {
             name: tf.ensure_shape(
                 tf.concat([done[name], outputs[name]], axis=0), spec.shape
             )
@@ -196,6 +232,154 @@ def _in_batches(translate, texts, batch_size, ranks):
         shape_invariants=(tf.TensorShape([]), specs),
         parallel_iterations=1,
     )[1]
+
+
+def scored_by_sentence(
+    score: Callable[..., dict],
+    splitters: tuple[SentenceSplitter, SentenceSplitter] | None,
+    batch_size: int,
+) -> Callable[..., dict]:
+    """The graph function that scores given translations of several sentences.
+
+    Args:
+        score: `Translator.score`.
+        splitters: of texts and translations; None: every text is a sentence.
+        batch_size: sentences scored together, at most.
+
+    Returns:
+        A `tf.function` of the arguments and outputs of `score`.
+    """
+    if splitters is None:
+        return score
+    split = pair_splitter(splitters)
+
+    def split_and_add(text, translation):
+        *columns, rows = split(text, translation)
+        outputs = _in_batches(score, columns, batch_size, _SCORES)
+        return added_scores(outputs, rows, tf.size(text))
+
+    apart = graph_function(split_and_add, [_TEXT, _TRANSLATION], inline=False)
+
+    def run(text, translation):
+        sides = zip(splitters, (text, translation), strict=True)
+        alone = [splitter.are_sentences(side) for splitter, side in sides]
+        return tf.cond(
+            alone[0] & alone[1] & (tf.size(text) <= batch_size),
+            lambda: score(text, translation),
+            lambda: apart(text, translation),
+        )
+
+    return graph_function(run, [_TEXT, _TRANSLATION])
+
+
+_SCORES = {
+    name: tf.TensorSpec([None], dtype)
+    for name, dtype in {
+        "log_probability": tf.float32,
+        "score": tf.float32,
+        "tokens": tf.int32,
+        "truncated": tf.bool,
+        "translation_truncated": tf.bool,
+    }.items()
+}
+
+
+def pair_splitter(
+    splitters: tuple[SentenceSplitter, SentenceSplitter],
+) -> Callable[..., tuple]:
+    """The graph function that splits pairs into pairs of sentences.
+
+    Args:
+        splitters: of texts and translations.
+
+    Returns:
+        A `tf.function` from `text` and `translation`, string `(B,)`, to both
+        of M pairs, string `(M,)`, and the pair that each is of, int64 `(M,)`.
+        A pair whose sides have different numbers of sentences stays whole.
+    """
+
+    def split(text, translation):
+        sides = one_each(text, translation)
+        found = [
+            splitter.split(side)
+            for splitter, side in zip(splitters, sides, strict=True)
+        ]
+        counts, others = (
+            splitter.counts(one)
+            for splitter, one in zip(splitters, found, strict=True)
+        )
+        several = (counts == others) & (counts > 1)  # (B,)
+        whole = tf.where(~several)[:, 0]
+        columns, rows = [], whole
+        for side, one in zip(sides, found, strict=True):
+            parts = ~is_blank(one.texts) & tf.gather(several, one.rows)  # (N,)
+            sentences = tf.boolean_mask(_with_heads(one), parts)
+            columns.append(tf.concat([sentences, tf.gather(side, whole)], 0))
+            rows = tf.boolean_mask(one.rows, parts)
+        return *columns, tf.concat([rows, whole], 0)
+
+    return graph_function(split, [_TEXT, _TRANSLATION])
+
+
+def added_scores(outputs: dict, rows: tf.Tensor, size: tf.Tensor) -> dict:
+    """The scores of texts, from those of their sentences.
+
+    Args:
+        outputs: of `Translator.score`, of M pairs.
+        rows: int64 `(M,)`, the text that each is of.
+        size: B.
+    """
+    mean, total, most = (
+        getattr(tf.math, f"unsorted_segment_{name}")
+        for name in ("mean", "sum", "max")
+    )
+    added = {"score": mean(outputs["score"], rows, size)}
+    for name in ("log_probability", "tokens"):
+        added[name] = total(outputs[name], rows, size)
+    for name in ("truncated", "translation_truncated"):
+        added[name] = most(tf.cast(outputs[name], tf.int32), rows, size) > 0
+    return added
+
+
+def scored_pairs(
+    pairs: Sequence[tuple[str, str]],
+    score: Callable[[Sequence[tuple[str, str]]], list[ScoredPair]],
+    split: Callable[..., tuple],
+    batch_size: int,
+) -> list[ScoredPair]:
+    """The scores of pairs, sentence by sentence where they agree.
+
+    Args:
+        pairs: B texts and their translations.
+        score: from pairs of sentences to as many results, with tokens.
+        split: what `pair_splitter` gave.
+        batch_size: sentences scored together, at most.
+    """
+    *sides, rows = split(*map(encoded, zip(*pairs, strict=True)))
+    columns = [[one.decode() for one in side.numpy()] for side in sides]
+    results = translate_lines(zip(*columns, strict=True), score, batch_size)
+    parts: list[list[ScoredPair]] = [[] for _ in pairs]
+    for row, result in zip(rows.numpy(), results, strict=True):
+        parts[row].append(result)
+    return [
+        _added(pair, of_pair)
+        for pair, of_pair in zip(pairs, parts, strict=True)
+    ]
+
+
+def _added(pair, parts) -> ScoredPair:
+    """The result of a pair, from those of its sentences."""
+    source, target = pair
+    return ScoredPair(
+        source,
+        target,
+        sum(part.log_probability for part in parts),
+        sum(part.score for part in parts) / len(parts),
+        sum(part.length for part in parts),
+        any(part.truncated for part in parts),
+        chained([part.tokens for part in parts]),
+        chained([part.token_log_probabilities for part in parts]),
+    )
 
 
 class Paragraphs:
@@ -214,19 +398,10 @@ class Paragraphs:
 
         def split(text):
             found = splitter.split(text)
-            sentences, shown = _with_heads(found), ~is_blank(found.texts)
-            return found._asdict(), sentences, shown
-
-        def join(heads, gaps, texts, rows, translations):
-            return splitter.join(
-                Sentences(heads, gaps, texts, rows), translations
-            )
+            shown = ~is_blank(found.texts)
+            return splitter.joints(found), _with_heads(found), found.rows, shown
 
         self._split = graph_function(split, [_TEXT])
-        self._join = graph_function(
-            join,
-            [*[_STRINGS] * 3, _ROWS, tf.TensorSpec([None, None], tf.string)],
-        )
 
     def translate(
         self,
@@ -239,45 +414,37 @@ class Paragraphs:
             lines: B texts.
             translate: from sentences, none blank, to as many results.
         """
-        found, sentences, shown = self._split(encoded(lines))
-        shown = shown.numpy()
-        results = list(
-            translate_lines(
-                [
-                    text.decode("utf-8", "replace")
-                    for text in sentences.numpy()[shown]
-                ],
-                translate,
-                self._batch_size,
-            )
+        joints, sentences, rows, shown = (
+            tensor.numpy() for tensor in self._split(encoded(lines))
         )
-        ranks = max((len(one.hypotheses) for one in results), default=1)
-        translations = np.full((len(shown), ranks), b"", object)
-        for row, one in zip(np.flatnonzero(shown), results, strict=True):
-            translations[row] = [
-                of_rank(one, k).text.encode() for k in range(ranks)
-            ]
-        parts = [found[name] for name in Sentences._fields]
-        joined = self._join(*parts, tf.constant(translations, tf.string))
-        rows = found["rows"].numpy()[shown]
-        numbers = np.bincount(rows, minlength=len(lines))
-        rest = iter(results)
+        texts = [text.decode("utf-8", "replace") for text in sentences[shown]]
+        results = translate_lines(texts, translate, self._batch_size)
+        parts: list[list] = [[] for _ in lines]
+        for joint, row, is_shown in zip(joints, rows, shown, strict=True):
+            result = next(results) if is_shown else None
+            parts[row].append((joint.decode(), result))
         return [
-            _together(line, [*itertools.islice(rest, number)], texts)
-            for line, number, texts in zip(
-                lines, numbers, joined.numpy(), strict=True
-            )
+            _together(line, of_line)
+            for line, of_line in zip(lines, parts, strict=True)
         ]
 
 
-def _together(line, results, texts):
+def _together(line, parts):
     """The result of a text of several sentences.
 
     Args:
         line: the text.
-        results: of its sentences.
-        texts: bytes, what each rank of them is joined to.
+        parts: what stands before each sentence, and its result or None.
     """
+    results = [result for _, result in parts if result is not None]
     if not results:
         return blank_translation(line)
-    return joined_translation(line, results, [text.decode() for text in texts])
+    ranks = max(len(one.hypotheses) for one in results)
+    texts = [
+        "".join(
+            joint + (of_rank(result, rank).text if result else "")
+            for joint, result in parts
+        )
+        for rank in range(ranks)
+    ]
+    return joined_translation(line, results, texts)

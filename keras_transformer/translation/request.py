@@ -144,7 +144,7 @@ def joined_translation(
             for k in range(ranks)
         ],
         any(one.truncated for one in results),
-        _chained([one.source_tokens for one in results]),
+        chained([one.source_tokens for one in results]),
         sum(1 if one.sentences is None else one.sentences for one in results),
     )
 
@@ -167,13 +167,13 @@ def _joined(text, parts) -> Hypothesis:
         sum(part.score for part in parts) / len(parts),
         None if None in known else sum(known),
         None if None in finished else all(finished),
-        _chained([part.tokens for part in parts]),
-        _chained([part.token_log_probabilities for part in parts]),
+        chained([part.tokens for part in parts]),
+        chained([part.token_log_probabilities for part in parts]),
         alignment,
     )
 
 
-def _chained(lists):
+def chained(lists):
     """Lists one after the other; None if they weren't requested."""
     return None if None in lists else [*itertools.chain(*lists)]
 

@@ -45,7 +45,10 @@ from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import Ensemble
-from keras_transformer.translation.paragraphs import splitter_of
+from keras_transformer.translation.paragraphs import (
+    pair_splitters_of,
+    splitter_of,
+)
 
 # Hypotheses that are kept for different texts, in beam sizes.
 _KEPT = 4
@@ -201,6 +204,16 @@ class Translator(tf.Module):
         if self._config.sentences == "keep":
             return None
         return splitter_of(data, self.source_tokenizer, self._max_length)
+
+    def pair_splitters(
+        self, data: DataConfig
+    ) -> tuple[SentenceSplitter, SentenceSplitter] | None:
+        """What splits texts and their translations; see `splitter`."""
+        if self._config.sentences == "keep":
+            return None
+        return pair_splitters_of(
+            data, self.source_tokenizer, self.target_tokenizer, self._max_length
+        )
 
     @functools.cached_property
     def translate(self) -> Callable[[tf.Tensor], dict]:

@@ -49,6 +49,17 @@ def test_a_line_a_pair(score):
     )
 
 
+def test_pairs_of_as_many_sentences_are_scored_one_by_one(score, tmp_path):
+    path = tmp_path / "several.tsv"
+    path.write_text("one. two.\ttwo. one.\none.\ttwo.\ntwo.\tone.\n")
+    both, first, second = (
+        float(line.split("\t")[0]) for line in score(input=path)[0]
+    )
+    assert both == pytest.approx(first + second, abs=1e-3)
+    whole = float(score("--sentences=keep", input=path)[0][0].split("\t")[0])
+    assert whole != pytest.approx(both, abs=1e-3)
+
+
 def test_tokens_add_up(score):
     lines, _ = score("--json", "--token-scores")
     values = [json.loads(line) for line in lines]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.text.sentences import SentenceSplitter
@@ -79,6 +79,7 @@ CASES = {
         "Это стоит 5 тыс. Рублей нет.",
         "Он сказал: «Иди. Беги.» |Я пошёл.",
         "Где ты? |Здесь!",
+        "Это для системы X. |Она большая. |apt ставит пакеты.",
     ],
     "el": ["Πού είσαι; |Εδώ."],
     "hy": ["Ես այստեղ եմ։ |Դու այնտեղ ես։"],
@@ -94,6 +95,7 @@ CASES = {
         "第一行\n|第二行",
         "你好!|我很好.|谢谢。",
         "点击。|“更多”可用。",
+        "打开(O)...|保存文件。",
     ],
     "ja": [
         "私は猫が好きです。|あなたは？",
@@ -101,9 +103,19 @@ CASES = {
         "（注意。重要。）|次へ。",
     ],
     "ko": ["나는 고양이를 좋아합니다. |당신은요?"],
-    "hi": ["यह एक घर है। |वह एक पेड़ है। |क्या?", "डॉ. शर्मा आए। |वे बैठे।"],
+    "hi": [
+        "यह एक घर है। |वह एक पेड़ है। |क्या?",
+        "डॉ. शर्मा आए। |वे बैठे।",
+        "ए. पी. जे. कलाम आए। |वे बैठे।",
+        'उसने कहा, "मैं आऊँगा।" और चला गया। |वह घर है।',
+        'वह बोला: "चलो।" |यह घर है।',
+    ],
     "bn": ["এটি একটি ঘর। |ওটি গাছ।"],
-    "ar": ["أين أنت؟ |أنا هنا. |نعم!"],
+    "ar": [
+        "أين أنت؟ |أنا هنا. |نعم!",
+        '"أين أنت؟" سأل الرجل. |نعم.',
+        'قال: "أنا هنا." ثم ذهب. |"نعم." |أنا هنا.',
+    ],
     "fa": ["کجایی؟ |اینجا هستم."],
     "ur": ["یہ گھر ہے۔ |وہ درخت ہے۔"],
     "th": ["ฉันชอบชา พ.ศ. 2560 ฉันชอบกาแฟ", "บรรทัดแรก\n|บรรทัดที่สอง"],
@@ -181,17 +193,64 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(TEXTS, min_size=1, max_size=40),
-    st.sampled_from(["en", "de", "zh", "ja", "hi", "th", "xx"]),
-    st.booleans(),
-)
-def test_sentences_and_gaps_are_the_text_byte_by_byte(texts, language, short):
+GROUPS = ["en", "de", "zh", "ja", "hi", "ar", "th", "xx"]
+
+
+def assert_lossless(texts, language, short):
     options = (
         {"count_tokens": tf.strings.length, "max_tokens": 5} if short else {}
     )
     assert list(map(back, split(texts, language, **options))) == texts
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(TEXTS, min_size=1, max_size=40),
+    st.sampled_from(GROUPS),
+    st.booleans(),
+)
+def test_sentences_and_gaps_are_the_text_byte_by_byte(texts, language, short):
+    assert_lossless(texts, language, short)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
+@given(
+    st.lists(TEXTS, min_size=100, max_size=100),
+    st.sampled_from(GROUPS),
+    st.booleans(),
+)
+def test_20_000_texts_come_back_byte_by_byte(texts, language, short):
+    assert_lossless(texts, language, short)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=40), st.sampled_from(GROUPS))
+def test_what_looks_like_a_sentence_is_one(texts, language):
+    splitter = SentenceSplitter(language, "", tf.strings.length, 30)
+    for text, parts in zip(
+        texts,
+        split(texts, language, count_tokens=tf.strings.length, max_tokens=30),
+        strict=True,
+    ):
+        if splitter.are_sentences(tf.constant([text])):
+            assert parts == [(b"", text)]
+
+
+@pytest.mark.parametrize("language", CASES)
+def test_a_sentence_is_seen_to_be_one(language):
+    splitter = SentenceSplitter(language)
+    plain = {"zh": "我喜欢茶。", "th": "ฉันชอบชา", "hi": "यह एक घर है।"}
+    text = tf.constant([plain.get(language, "I like tea, (and cats).")])
+    assert splitter.are_sentences(text)
+    several = [c.replace("|", "") for c in CASES[language] if "|" in c]
+    for case in several:
+        assert not splitter.are_sentences(tf.constant([case]))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no texts of LibreOffice here")

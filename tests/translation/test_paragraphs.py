@@ -11,12 +11,20 @@ from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.translation.paragraphs import (
     Paragraphs,
     by_sentence,
+    pair_splitter,
+    scored_by_sentence,
+    scored_pairs,
     splitter_of,
 )
-from keras_transformer.translation.request import Hypothesis, Translation
+from keras_transformer.translation.request import (
+    Hypothesis,
+    ScoredPair,
+    Translation,
+)
 
 SPLITTER = SentenceSplitter("en", "de", tf.strings.length, 12, ">>de<<")
 TEXT = tf.TensorSpec([None], tf.string, name="text")
+TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 
 
 @tf.function(input_signature=[TEXT], autograph=False)
@@ -84,6 +92,82 @@ def test_what_is_too_long_is_split_and_not_cut():
     found = answers(function, ["ab cd, ef gh ij kl mn op"])
     assert found["translation"] == [b"AB CD, EF GH IJ KL MN OP"]
     assert found["sentences"][0] > 1
+
+
+def test_2_000_words_without_a_stop_are_not_truncated():
+    @tf.function(input_signature=[TEXT], autograph=False)
+    def shout_if_short(text):
+        return shout(text) | {"truncated": tf.strings.length(text) > 12}
+
+    text = " ".join(["ab", "cde"] * 1000)
+    found = answers(by_sentence(shout_if_short, SPLITTER, 64), [text])
+    assert found["translation"] == [text.upper().encode()]
+    assert found["truncated"] == [False]
+    assert found["sentences"][0] > 500
+    alone = answers(by_sentence(shout_if_short, None, 64), [text])
+    assert alone["truncated"] == [True]
+
+
+@tf.function(input_signature=[TEXT, TRANSLATION], autograph=False)
+def weigh(text, translation):
+    """Scores by the lengths of both; "Cut." is cut."""
+    tokens = tf.strings.length(translation)
+    total = -tf.cast(tf.strings.length(text) + tokens, tf.float32)
+    return {
+        "log_probability": total,
+        "score": total / tf.cast(tf.maximum(tokens, 1), tf.float32),
+        "tokens": tokens,
+        "truncated": text == "Cut.",
+        "translation_truncated": translation == "Cut.",
+    }
+
+
+PAIR_SPLITTERS = SPLITTER, SentenceSplitter("de", "en")
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+def test_pairs_of_as_many_sentences_are_scored_one_by_one(batch_size):
+    function = scored_by_sentence(weigh, PAIR_SPLITTERS, batch_size)
+    texts = ["Ab. Cd.", "Ab. Cd.", "Cut. Ef.", "One.", ""]
+    translations = ["Xyz. U.", "Xyz, u.", "Aa. Cut.", "Eins. ", "Eins."]
+    outputs = function(tf.constant(texts), tf.constant(translations))
+    found = {name: np.array(value).tolist() for name, value in outputs.items()}
+    assert found == {
+        # The second pair is one of two sentences and one: whole.
+        "log_probability": [-12, -14, -14, -10, -5],
+        "score": pytest.approx(
+            [(-7 / 4 - 5 / 2) / 2, -2, (-7 / 3 - 7 / 4) / 2, -10 / 6, -1]
+        ),
+        "tokens": [6, 7, 7, 6, 5],
+        "truncated": [False, False, True, False, False],
+        "translation_truncated": [False, False, True, False, False],
+    }
+    alone = [tf.constant(["One.", "Two?"]), tf.constant(["Eins.", "Zwei?"])]
+    for name, value in function(*alone).items():
+        np.testing.assert_array_equal(value, weigh(*alone)[name])
+
+
+def test_scored_pairs_have_the_tokens_of_their_sentences():
+    def score(pairs):
+        return [
+            ScoredPair(a, b, -1.0, -0.5, 2, a == "Cut.", [b, "</s>"], [-1, 0])
+            for a, b in pairs
+        ]
+
+    pairs = [("Ab. Cut.", "Xy. Z."), ("Ab.", "Xy. Z.")]
+    split = pair_splitter(PAIR_SPLITTERS)
+    assert scored_pairs(pairs, score, split, 1) == [
+        ScoredPair(
+            *pairs[0],
+            -2.0,
+            -0.5,
+            4,
+            True,
+            ["Xy.", "</s>", "Z.", "</s>"],
+            [-1, 0, -1, 0],
+        ),
+        *score(pairs[1:]),
+    ]
 
 
 def test_a_language_code_goes_with_each_sentence():

@@ -16,7 +16,10 @@ from keras_transformer.exporting.session import log_level
 from keras_transformer.search.shortlist import Lexicon, LexiconTable
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.details import align, tokenize
-from keras_transformer.translation.paragraphs import by_sentence
+from keras_transformer.translation.paragraphs import (
+    by_sentence,
+    scored_by_sentence,
+)
 from keras_transformer.translation.translator import (
     Translator,
     greedy,
@@ -84,12 +87,15 @@ class TracedSignatures:
         splitter = beam.splitter(data) if data else None
         sentences = splitter, decoding.batch_size
         ranks = 1 if decoding.sampling else decoding.beam_size
-        # The others speak of the tokens of one sentence, and split none.
+        pairs = beam.pair_splitters(data) if data else None
+        # The last two speak of the tokens of one sentence, and split none.
         graphs: dict[str, Any] = {
             layout.BEAM: by_sentence(beam.translate, *sentences),
             layout.GREEDY: by_sentence(best.translate, *sentences),
             layout.NBEST: by_sentence(beam.nbest, *sentences, ranks),
-            layout.SCORING: beam.score,
+            layout.SCORING: scored_by_sentence(
+                beam.score, pairs, decoding.batch_size
+            ),
             layout.TOKENIZE: tokenize(beam),
             layout.ALIGN: align(beam),
         }
