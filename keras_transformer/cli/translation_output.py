@@ -191,6 +191,8 @@ def _as_json(translation, request):
             for hypothesis in translation.hypotheses
         ],
     }
+    if translation.sentences is not None:
+        values["sentences"] = translation.sentences
     if request.alignment:
         values["source_tokens"] = translation.source_tokens
     return values

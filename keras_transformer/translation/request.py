@@ -261,6 +261,7 @@ def translations_of(
     scores: Sequence[Sequence[float]],
     truncated: Sequence[bool] | None = None,
     count: int = 1,
+    sentences: Sequence[int] | None = None,
 ) -> list[Translation]:
     """The results of lines, from what a signature of an export gives.
 
@@ -270,20 +271,32 @@ def translations_of(
         scores: as many; `NO_SCORE` in a row that is left over.
         truncated: whether each line lost its end; None: it isn't known.
         count: hypotheses of a line that are requested.
+        sentences: how many each line has; None: it isn't known.
 
     Raises:
         InputError: the export's beam has fewer, or what was given isn't so, as
             a server may answer anything.
     """
     results = []
-    for line, row, values, lost in zip(
-        lines, texts, scores, truncated or [False] * len(lines), strict=True
+    unknown: list = [None] * len(lines)
+    for line, row, values, lost, number in zip(
+        lines,
+        texts,
+        scores,
+        truncated or [False] * len(lines),
+        sentences or unknown,
+        strict=True,
     ):
-        if not _are_hypotheses(row, values) or not isinstance(lost, bool):
+        if (
+            not _are_hypotheses(row, values)
+            or not isinstance(lost, bool)
+            or not isinstance(number, int | None)
+        ):
             raise InputError(
                 f"the answer to {shown(line)} has translations {shown(row)}, "
-                f"scores {shown(values)}, truncated {shown(lost)}. Accepted: "
-                "texts, as many numbers, a boolean"
+                f"scores {shown(values)}, truncated {shown(lost)}, sentences "
+                f"{shown(number)}. Accepted: texts, as many numbers, a "
+                "boolean, an integer"
             )
         if len(values) < count:
             raise InputError(
@@ -295,7 +308,7 @@ def translations_of(
             for i, (text, score) in enumerate(zip(row, values, strict=True))
             if i < count and (score > NO_SCORE or i == 0)
         ]
-        results.append(Translation(line, hypotheses, lost))
+        results.append(Translation(line, hypotheses, lost, sentences=number))
     return results
 
 

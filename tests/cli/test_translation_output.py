@@ -47,6 +47,15 @@ def test_a_translation_is_one_line(options, line):
     assert format_translation(translation, request, 7) == line
 
 
+def test_json_says_how_many_sentences_there_are(succeed, run, export):
+    for model in (["--run", run], ["--saved-model", export]):
+        for text, count in (("one. two.", 2), ("one", 1)):
+            out = succeed("translate", *model, "--json", text).out
+            if model[0] == "--saved-model":
+                count = 1  # It was exported to keep texts whole.
+            assert json.loads(out)["sentences"] == count
+
+
 def test_json_keeps_line_ends():
     translation = Translation("x", [Hypothesis("a\nb", -1.0)])
     line = format_translation(translation, TranslationRequest(json=True), 1)

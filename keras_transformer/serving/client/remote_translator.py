@@ -158,9 +158,15 @@ class RemoteTranslator(TextTranslator):
         texts, scores = (outputs[name] for name in names)
         if not is_nbest:
             texts, scores = ([[v] for v in row] for row in (texts, scores))
-        truncated = outputs.get(layout.TRUNCATED)
         try:
-            return translations_of(lines, texts, scores, truncated, self.count)
+            return translations_of(
+                lines,
+                texts,
+                scores,
+                outputs.get(layout.TRUNCATED),
+                self.count,
+                outputs.get(layout.SENTENCES),
+            )
         except InputError as error:
             raise InputError(f"{target}: {error}") from None
 

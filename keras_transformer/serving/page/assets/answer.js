@@ -84,11 +84,12 @@ function best({ hypotheses }) {
 }
 
 function about({ target, sentences, milliseconds }) {
-  const key = sentences.length > 1 ? "aboutSeveral" : "about";
+  const found = sentences.reduce((sum, { count }) => sum + count, 0);
+  const key = found > 1 ? "aboutSeveral" : "about";
   return say(key, {
     version: target.version,
     model: target.label,
-    count: sayNumber(sentences.length),
+    count: sayNumber(found),
     milliseconds: sayNumber(Math.round(milliseconds)),
   });
 }

@@ -8,8 +8,8 @@ const ENGLISH = {
   latest: "latest",
   source: "Text to translate",
   sourceHint:
-    "One sentence a line. It is translated as you stop typing; Ctrl+Enter " +
-    "translates at once.",
+    "Sentences or paragraphs. They are translated as you stop typing; " +
+    "Ctrl+Enter translates at once.",
   clear: "Clear",
   example: "Example:",
   translation: "Translation",
@@ -86,7 +86,7 @@ const CHINESE = {
   version: "版本",
   latest: "最新",
   source: "原文",
-  sourceHint: "每行一句。停止输入后自动翻译；按 Ctrl+Enter 立即翻译。",
+  sourceHint: "句子或段落。停止输入后自动翻译；按 Ctrl+Enter 立即翻译。",
   clear: "清空",
   example: "例句：",
   translation: "译文",

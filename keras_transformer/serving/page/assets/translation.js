@@ -20,6 +20,7 @@ const END = "</s>";
  * @property {string} source
  * @property {Hypothesis[]} hypotheses best first.
  * @property {boolean} truncated whether its end was not translated.
+ * @property {number} count of sentences that the model found in it.
  */
 
 /**
@@ -37,6 +38,7 @@ export async function translate(target, sources, signal) {
     source,
     hypotheses: hypothesesOf(outputs, row),
     truncated: Boolean(outputs.truncated?.[row]),
+    count: outputs.sentences?.[row] ?? 1,
   }));
 }
 
