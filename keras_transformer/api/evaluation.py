@@ -13,6 +13,10 @@ from keras_transformer.data.corpus import Pairs, sentence_pairs
 from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError, require_kind, shown
+from keras_transformer.evaluation.documents import (
+    compare_documents,
+    document_numbers,
+)
 from keras_transformer.evaluation.run_evaluation import (
     Evaluation,
     cross_entropy,
@@ -29,6 +33,7 @@ from keras_transformer.training.run import Run
 from keras_transformer.training.weights import require_name
 from keras_transformer.translation.details import detailed_translator
 from keras_transformer.translation.request import WHY
+from keras_transformer.translation.texts import TextTranslator
 from keras_transformer.translation.trained_run import TrainedRun
 
 
@@ -43,6 +48,7 @@ def evaluate(
     ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
     shortlist: Pairs | None = None,
     sentences: Literal["keep", "split"] = "keep",
+    documents: bool = False,
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
 
@@ -63,6 +69,8 @@ def evaluate(
             are searched among tokens that these suggest; None: among all.
         sentences: "split": texts of several sentences are translated one by
             one, as elsewhere; "keep": each is one. In place of the search's.
+        documents: whether documents, between pairs that are blank, are also
+            translated as one text each: see `Evaluation.documents`.
 
     Returns:
         The scores, in `Evaluation`, with the translations that they are of. A
@@ -86,6 +94,9 @@ def evaluate(
             decoding or run.search, sentences=sentences
         )
         run = run.translating_by(weights, decoding, ensemble, shortlist)
+        by_document: TextTranslator = run.translating_by(
+            decoding=dataclasses.replace(decoding, sentences="split")
+        )
         measure = functools.partial(_measure_run, run)
     elif isinstance(model, CTranslate2Translator):
         if ensemble:
@@ -98,6 +109,9 @@ def evaluate(
             decoding or model.decoding, sentences=sentences
         )
         model = model.with_search(decoding)
+        by_document = model.with_search(
+            dataclasses.replace(decoding, sentences="split")
+        )
         measure = functools.partial(measure_ctranslate2, model)
     else:
         raise InputError(
@@ -105,12 +119,21 @@ def evaluate(
             "train gave, a CTranslate2Translator, or the folder of a run or of "
             "an export for CTranslate2"
         )
-    pairs = sentence_pairs(pairs)
+    pairs = sentence_pairs(pairs, languages=model.config.data.languages)
     columns = text_columns(model, pairs)
     evaluation = dataclasses.replace(
         measure(columns, scoring, progress),
         blank_pairs=len(pairs) - len(columns[0]),
     )
+    if documents:
+        compared = compare_documents(
+            evaluation.texts,
+            document_numbers(pairs),
+            model.config.data,
+            by_document.translate,
+            scoring or Scoring(),
+        )
+        evaluation = dataclasses.replace(evaluation, documents=compared)
     if evaluation.truncated:
         message = f"{evaluation.truncated:,} truncated pairs: {WHY}"
         warnings.warn(message, stacklevel=2)

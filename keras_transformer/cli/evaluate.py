@@ -60,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_ensemble_option(parser)
     add_shortlist_option(parser)
     add_search_options(parser, ("sentences",))
+    parser.add_argument(
+        "--documents",
+        action="store_true",
+        help="also score what is between two blank lines, translated as one "
+        "text and sentence by sentence",
+    )
     _add_scoring_options(parser)
     _add_comparison_options(parser)
     parser.add_argument(
@@ -137,7 +143,8 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.evaluation.scoring import is_measured
 
     model, options = _model(arguments)
-    pairs = list(read_pairs(arguments.input))
+    languages = model.config.data.languages
+    pairs = list(read_pairs(arguments.input, languages=languages))
     measured = [is_measured(pair) for pair in pairs]
     sentences = sum(measured)
     if not sentences:
@@ -156,6 +163,7 @@ def run(arguments: argparse.Namespace) -> None:
             pairs,
             **options,
             ensemble=arguments.ensemble,
+            documents=arguments.documents,
         )
         systems = {_name(arguments): evaluation.texts.translations}
         for name, other in zip(arguments.against, others, strict=True):
@@ -294,12 +302,20 @@ def _print(evaluation, compared, as_json):
             values["against"] = [dataclasses.asdict(one) for one in others]
         print(json.dumps(values))
         return
+    values.pop("documents", None)
     for name in ("bleu", "chrf"):
         values[name] = _score(evaluation, name)
         del values[f"{name}_interval"]
     drawn = evaluation.resampling
     values["resampling"] = f"{drawn.resamples} resamples, seed {drawn.seed}"
     print(table([(name, _shown(v)) for name, v in values.items()]))
+    if found := evaluation.documents:
+        rows = [
+            (one.name, _score(one, "bleu"), _score(one, "chrf"))
+            for one in found.systems
+        ]
+        head = f"{found.sentences:,} documents", "BLEU", "chrF"
+        print(f"\n{table([head, *rows])}")
     if compared and compared.systems[1:]:
         print(f"\n{_comparison(compared)}")
 

@@ -15,7 +15,11 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import Scoring, Texts
-from keras_transformer.evaluation.significance import Interval, Resampling
+from keras_transformer.evaluation.significance import (
+    Comparison,
+    Interval,
+    Resampling,
+)
 from keras_transformer.text.tokenizer import encoded
 from keras_transformer.translation.ensemble import mean_log_probabilities
 from keras_transformer.translation.request import Translation, blank_translation
@@ -47,6 +51,8 @@ class Evaluation:
         length_penalty: of the same search.
         seconds: of translating.
         texts: sources, references and translations.
+        documents: scores of documents, see `compare_documents`; None: not
+            asked for.
     """
 
     sentences: int
@@ -65,12 +71,16 @@ class Evaluation:
     length_penalty: float
     seconds: float
     texts: Texts = dataclasses.field(repr=False, compare=False)
+    documents: Comparison | None = None
 
     def figures(self) -> dict:
-        """All but the texts; JSON-able."""
+        """All but the texts; JSON-able. Documents only if they were scored."""
         names = [field.name for field in dataclasses.fields(self)]
         values = {n: getattr(self, n) for n in names if n != "texts"}
-        return values | {"resampling": dataclasses.asdict(self.resampling)}
+        values["resampling"] = dataclasses.asdict(self.resampling)
+        if documents := values.pop("documents"):
+            values["documents"] = dataclasses.asdict(documents)
+        return values
 
 
 def ensemble_logits(models: Sequence[keras.Model]) -> Callable[..., Any]:

@@ -64,6 +64,25 @@ def test_truncated_pairs_are_counted(run, tmp_path, succeed):
     assert re.search(r"truncated +3\n", out)
 
 
+def test_documents_are_translated_as_one_text(run, succeed, tmp_path):
+    path = tmp_path / "test.tsv"
+    pairs = ["one two.\ttwo one.", "three.\tthree.", "", "four.\tfour.", ""]
+    path.write_text("\n".join([*pairs, "five?\tfive?"]) + "\n")
+    words = ["evaluate", "--run", run, "--input", path, *FEW, "--documents"]
+    values = json.loads(succeed(*words, "--json").out)
+    assert values["sentences"] == 4
+    assert values["documents"]["sentences"] == 3
+    systems = values["documents"]["systems"]
+    assert [one["name"] for one in systems] == [
+        "sentence by sentence",
+        "as one text",
+    ]
+    # The texts are split where the lines end.
+    assert systems[0]["chrf"] == pytest.approx(systems[1]["chrf"])
+    out = succeed(*words).out
+    assert re.search(r"3 documents +BLEU +chrF\nsentence by sentence +", out)
+
+
 def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
     out = tmp_path / "out.txt"
     values = evaluate("--output", out)
