@@ -1,0 +1,1 @@
+"""A paragraph beside its sentences."""
