@@ -10,7 +10,6 @@ hypotheses.
 """
 
 import dataclasses
-import itertools
 import re
 from collections.abc import Callable, Sequence
 

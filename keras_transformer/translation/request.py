@@ -5,7 +5,7 @@ import itertools
 import numbers
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.errors import InputError, shown
@@ -173,7 +173,7 @@ def _joined(text, parts) -> Hypothesis:
     )
 
 
-def chained(lists):
+def chained(lists: Sequence[Any]) -> list | None:
     """Lists one after the other; None if they weren't requested."""
     return None if None in lists else [*itertools.chain(*lists)]
 
