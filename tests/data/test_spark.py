@@ -110,6 +110,18 @@ def test_the_same_data_without_deduplication(spark, files, tmp_path):
     assert_same([files / "odd*1[x].tsv"], config, tmp_path)
 
 
+@pytest.mark.slow
+@needs_spark
+def test_the_same_data_with_terms(spark, files, tmp_path):
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("cat\t猫\nstar\t次\n", encoding="utf-8")
+    config = word_data(shard_size=100, markup="symbols", term_share=0.5)
+    corpora = [files / "odd*1[x].tsv", files / "more.tsv.gz"]
+    prepared = assert_same(corpora, config, tmp_path, dev=0.1, terms=terms)
+    report = prepared.report["terms"]
+    assert min(report.values()) > 10
+
+
 def refusal(train, out, **options):
     with pytest.raises(InputError) as caught:
         prepare(train, out, word_data(), **options)
