@@ -71,7 +71,7 @@ def words_of(text: str) -> list[Word]:
     between words each character is one.
     """
     return [
-        Word(*match.span(), match.lastgroup == "markup")
+        Word(match.start(), match.end(), match.lastgroup == "markup")
         for match in _pattern().finditer(text)
     ]
 
