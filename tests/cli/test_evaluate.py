@@ -66,7 +66,7 @@ def test_truncated_pairs_are_counted(run, tmp_path, succeed):
 
 def test_documents_are_translated_as_one_text(run, succeed, tmp_path):
     path = tmp_path / "test.tsv"
-    pairs = ["one two.\ttwo one.", "three.\tthree.", "", "four.\tfour.", ""]
+    pairs = ["One two.\tTwo one.", "Three.\tThree.", "", "Four.\tFour.", ""]
     path.write_text("\n".join([*pairs, "five?\tfive?"]) + "\n")
     words = ["evaluate", "--run", run, "--input", path, *FEW, "--documents"]
     values = json.loads(succeed(*words, "--json").out)

@@ -51,7 +51,7 @@ def test_a_line_a_pair(score):
 
 def test_pairs_of_as_many_sentences_are_scored_one_by_one(score, tmp_path):
     path = tmp_path / "several.tsv"
-    path.write_text("one. two.\ttwo. one.\none.\ttwo.\ntwo.\tone.\n")
+    path.write_text("One. Two.\tTwo. One.\nOne.\tTwo.\nTwo.\tOne.\n")
     both, first, second = (
         float(line.split("\t")[0]) for line in score(input=path)[0]
     )

@@ -49,7 +49,7 @@ def test_a_translation_is_one_line(options, line):
 
 def test_json_says_how_many_sentences_there_are(succeed, run, export):
     for model in (["--run", run], ["--saved-model", export]):
-        for text, count in (("one. two.", 2), ("one", 1)):
+        for text, count in (("One. Two.", 2), ("one", 1)):
             out = succeed("translate", *model, "--json", text).out
             if model[0] == "--saved-model":
                 count = 1  # It was exported to keep texts whole.
