@@ -206,10 +206,12 @@ def _spread(text: str, shares: Sequence[int]) -> list[str]:
     for unit in units:
         ends.append(ends[-1] + _width(unit))
     cuts, done = [0], 0
-    for share in shares[:-1]:
+    least = 1 if len(units) >= len(shares) else 0
+    for number, share in enumerate(shares[:-1], 1):
         done += share
         wanted = ends[-1] * done / sum(shares)
-        left = range(cuts[-1], len(ends))
+        last = len(units) - least * (len(shares) - number)
+        left = range(cuts[-1] + least, last + 1)
         cuts.append(min(left, key=lambda n: abs(ends[n] - wanted)))
     cuts.append(len(units))
     return [

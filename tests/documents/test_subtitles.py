@@ -111,6 +111,18 @@ def test_a_sentence_goes_over_few_cues(tmp_path):
     assert [text.count(" ") + 1 for text in document.texts] == [8, 8, 8, 6]
 
 
+def test_no_cue_of_a_sentence_is_left_empty(tmp_path):
+    cues = ["a", "sentence of many words", "goes on and", "on."]
+    content = "\n\n".join(
+        f"00:0{n},0 --> 00:0{n},9\n{cue}" for n, cue in enumerate(cues)
+    )
+    document = read(tmp_path, content)
+    parts = b"".join(document.translated(["So kurz ist es."])).decode()
+    lines = parts.split("\n\n")
+    assert [part.split("\n")[1] for part in lines] == [
+        "So", "kurz", "ist", "es."]  # fmt: skip
+
+
 def test_long_translations_are_wrapped(tmp_path):
     document = read(tmp_path, "00:01,0 --> 00:02,0\nshort\n")
     text = "a translation that is much longer than one line of subtitles has"
