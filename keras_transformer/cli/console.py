@@ -18,6 +18,7 @@ from keras_transformer.data.corpus import open_bytes
 from keras_transformer.errors import InputError, shown
 from keras_transformer.lazy import quick_imports
 from keras_transformer.system.files import replacing
+from keras_transformer.system.machine import choose_onednn
 from keras_transformer.training import jax_runtime
 from keras_transformer.translation.text_files import decoded_lines
 
@@ -203,16 +204,18 @@ class Stages(contextlib.AbstractContextManager):
             self._progress = None
 
 
-def load_tensorflow(backend: str = "tensorflow") -> None:
+def load_tensorflow(backend: str = "tensorflow", sentences: int = 1) -> None:
     """Imports TensorFlow, quicker than `import` does.
 
     Args:
         backend: what Keras is to compute on.
+        sentences: that will be translated together.
     """
     # Text, data and export are TensorFlow's, so most of the command line is.
     os.environ["KERAS_BACKEND"] = backend
     if "tensorflow" in sys.modules:
         return
+    choose_onednn(sentences)
     # TensorFlow Lite takes JAX if it is installed, Keras' pictures Matplotlib.
     unused = {"jax", "matplotlib"} - {backend}
     with quick_imports(*unused):

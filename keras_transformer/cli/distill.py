@@ -13,6 +13,7 @@ example:
 """
 
 import argparse
+import functools
 
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Stages, load_tensorflow, say
@@ -70,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     decoding = decoding_config(run_config(arguments.teacher), arguments)
-    load_tensorflow()
+    load = functools.partial(load_tensorflow, sentences=decoding.batch_size)
+    load()
     from keras_transformer.translation.distillation import distill
 
     with Stages("sentences") as stages:
@@ -87,7 +89,7 @@ def run(arguments: argparse.Namespace) -> None:
             retries=arguments.retries,
             progress=stages,
             tell=say,
-            load=load_tensorflow,
+            load=load,
             ensemble=arguments.ensemble,
         )
     describe(prepared, arguments.out)

@@ -41,6 +41,7 @@ from keras_transformer.cli.options import (
     decoding_config,
     settings,
 )
+from keras_transformer.config import Config
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
 from keras_transformer.system.machine import usable_cores
@@ -135,7 +136,10 @@ def _add_comparison_options(parser):
 
 def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
-    load_tensorflow()
+    config = Config()
+    if arguments.run:
+        config = run_config(arguments.run, default=config)
+    load_tensorflow(sentences=decoding_config(config, arguments).batch_size)
     from keras_transformer.api.evaluation import evaluate
     from keras_transformer.data.corpus import read_pairs
     from keras_transformer.evaluation.analysis import report_of

@@ -365,7 +365,9 @@ def _translating(factory, arguments, sentences, batch_size, glossary):
         factory,
         choose_workers(arguments.workers, sentences, batch_size),
         arguments.threads or 1,
-        load_tensorflow,
+        functools.partial(
+            load_tensorflow, sentences=min(sentences, batch_size)
+        ),
     )
     return _by_glossary(opened, glossary)
 

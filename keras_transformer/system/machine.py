@@ -16,6 +16,17 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _CPUINFO = pathlib.Path("/proc/cpuinfo")
 _BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, x86, Arm
 _INT8_FLAGS = {"avx512_vnni", "avx_vnni"}  # x86
+# With one of these TensorFlow uses oneDNN by itself: `DefaultOneDnnPolicy` of
+# tensorflow/core/util/port.cc.
+_ONEDNN_FLAGS = _INT8_FLAGS | {
+    "avx512_bf16",
+    "amx_tile",
+    "amx_int8",
+    "amx_bf16",
+}
+USES_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+# Sentences of a batch from which on oneDNN is faster there.
+_ONEDNN_SENTENCES = 32
 
 
 def usable_cores() -> int:
@@ -71,6 +82,23 @@ def set_threads(threads: int, operations: int = 1) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError:
         pass  # Threads can't be changed once TensorFlow has begun.
+
+
+def choose_onednn(sentences: int) -> None:
+    """Has TensorFlow use oneDNN for batches where it wouldn't by itself.
+
+    On x86-64 processors without instructions for neural networks it doesn't.
+    There oneDNN makes batches faster, and single sentences slower. To be
+    called before TensorFlow is imported; what the environment says of it
+    stays.
+
+    Args:
+        sentences: that are translated together.
+    """
+    if sentences < _ONEDNN_SENTENCES or _processor_has(_ONEDNN_FLAGS):
+        return
+    if has_avx2():
+        os.environ.setdefault(USES_ONEDNN, "1")
 
 
 def give_back_memory() -> None:
@@ -176,6 +204,11 @@ def multiplies_int8() -> bool:
     are cut off where they get too large.
     """
     return _processor_has(_INT8_FLAGS)
+
+
+def has_avx2() -> bool:
+    """True if it is an x86-64 processor with AVX2: Intel since 2013."""
+    return _processor_has({"avx2"})
 
 
 def _processor_has(flags):

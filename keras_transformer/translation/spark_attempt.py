@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
+from keras_transformer.system.machine import choose_onednn, set_threads
 from keras_transformer.translation.bulk import LocalAttempt
 from keras_transformer.translation.shard_folder import ShardFolder
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.stream import one_by_one
 from keras_transformer.translation.terms import with_glossary
-from keras_transformer.translation.workers import (
-    TranslatorFactory,
-    set_threads,
-)
+from keras_transformer.translation.workers import TranslatorFactory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,6 +90,7 @@ class ShardTask:
             return ShardOutcome(fatal=str(error))
 
     def _opened(self):
+        choose_onednn(self.job.batch_size)
         translate = _loaded(self.factory, self.threads, self.prepare)
         return contextlib.nullcontext(
             with_glossary(one_by_one(translate), self.glossary)

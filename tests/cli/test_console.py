@@ -11,6 +11,7 @@ import pytest
 
 from keras_transformer.cli import console, info, main
 from keras_transformer.errors import InputError
+from keras_transformer.system import machine
 
 # It names the window, clears the screen, and turns the direction of writing.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e"
@@ -148,3 +149,42 @@ def test_what_is_said_beside_a_bar_is_a_line_of_its_own(monkeypatch):
     wanted = ["a line", "warning: cut off", "keras-transformer: error: broken"]
     assert said[:3] == wanted
     assert len(said) == 3  # The bar is gone.
+
+
+ON_AN_OLDER_PROCESSOR = """
+import os, pathlib, sys
+from keras_transformer.system import machine
+machine._CPUINFO = pathlib.Path(sys.argv[1])
+from keras_transformer.cli.main import main
+main(sys.argv[2:])
+print(os.environ.get(machine.USES_ONEDNN))
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("lines", "words", "said"),
+    [
+        (1, ["translate", "--format=lines"], "None"),
+        (40, ["translate", "--format=lines", "--workers=1"], "1"),
+        (40, ["evaluate"], "1"),
+    ],
+)
+def test_batches_alone_are_left_to_onednn(lines, words, said, run, tmp_path):
+    (tmp_path / "cpuinfo").write_text("flags : fpu avx2\n")
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a b\tb a\n" * lines)
+    command, *options = words
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", ON_AN_OLDER_PROCESSOR),
+            *(str(tmp_path / "cpuinfo"), command, "--run", str(run)),
+            *("--input", str(path), *options),
+        ],
+        env={k: v for k, v in os.environ.items() if k != machine.USES_ONEDNN},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == said

@@ -1,3 +1,4 @@
+import os
 import resource
 import subprocess
 import sys
@@ -114,6 +115,31 @@ def test_the_processor_says_what_it_multiplies(
     monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
     assert not machine.multiplies_bfloat16()
     assert not machine.multiplies_int8()
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentences", "before", "after"),
+    [
+        ("fpu avx2 avx512f", 64, None, "1"),
+        ("fpu avx2", 1, None, None),
+        ("fpu avx2", 64, "0", "0"),
+        ("fpu avx2 avx_vnni", 64, None, None),
+        ("fpu avx2 avx512f amx_tile", 64, None, None),
+        ("fpu avx", 64, None, None),
+    ],
+)
+def test_batches_are_for_onednn_where_it_is_off(
+    flags, sentences, before, after, tmp_path, monkeypatch
+):
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : {flags}\n")
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
+    # So that it is as it was after the test.
+    monkeypatch.setenv(machine.USES_ONEDNN, "")
+    monkeypatch.delenv(machine.USES_ONEDNN)
+    if before is not None:
+        monkeypatch.setenv(machine.USES_ONEDNN, before)
+    machine.choose_onednn(sentences)
+    assert os.environ.get(machine.USES_ONEDNN) == after
 
 
 def test_as_many_files_are_open_as_the_system_lets():
