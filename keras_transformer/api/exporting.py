@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -257,7 +258,11 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
         InputError: arguments that don't go together, or int8 on a machine
             that can't.
     """
-    from keras_transformer.inference.quantization import require_int8
+    from keras_transformer.inference.quantization import (
+        INSTRUCTIONS,
+        require_int8,
+    )
+    from keras_transformer.system.machine import multiplies_int8
 
     precision = precision or decoding.precision
     if precision not in PRECISIONS:
@@ -277,6 +282,13 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
     if precision == "int8":
         # Before the long work.
         require_int8()
+        if not multiplies_int8():
+            warnings.warn(
+                f"this processor has neither {' nor '.join(INSTRUCTIONS)}: "
+                "int8 may be no faster than float32 on it, and cuts off large "
+                "sums. Precision auto measures both",
+                stacklevel=4,
+            )
     if not dev:
         return decoding, {}
     return _measured(run, decoding, precision, dev, **common)

@@ -75,9 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help="of products with weights; int8 needs a processor with VNNI; auto "
-        "measures speed and BLEU on --dev and takes the fastest that loses at "
-        "most 0.2 BLEU (default: as the run's search, float32)",
+        help="of products with weights; int8 pays on processors with VNNI; "
+        "auto measures speed and BLEU on --dev and takes the fastest that "
+        "loses at most 0.2 BLEU (default: as the run's search, float32)",
     )
     parser.add_argument(
         "--dev",

@@ -23,7 +23,7 @@ import tensorflow as tf
 from keras_transformer.compat import is_operation, quantized_matmul, scalar
 from keras_transformer.errors import InputError
 from keras_transformer.inference.weight_fusion import Parameters, Projection
-from keras_transformer.system.machine import multiplies_int8
+from keras_transformer.system.machine import has_avx2
 
 # TensorFlow's, internal: it has no function in Python, and no promise of
 # staying as it is.
@@ -59,16 +59,15 @@ class QuantizedProjection(NamedTuple):
 
 
 def require_int8() -> None:
-    """Refuses int8 where it would be slow, wrong or unknown.
+    """Refuses int8 where it isn't known to work.
 
     Raises:
         InputError: names what is missing.
     """
     accepted = "Accepted here: float32, bfloat16"
-    if not multiplies_int8():
+    if not has_avx2():
         raise InputError(
-            "precision int8 needs a processor with "
-            f"{' or '.join(INSTRUCTIONS)}, and this one has neither. {accepted}"
+            f"precision int8 needs an x86-64 processor with AVX2. {accepted}"
         )
     if not is_operation(OPERATION):
         raise InputError(

@@ -17,6 +17,7 @@ from keras_transformer.plots.sentence import (
     sentence_attention,
     sentence_beam_tree,
 )
+from keras_transformer.system import machine
 from keras_transformer.system.files import read_json
 from keras_transformer.system.machine import multiplies_int8
 from tests.exporting.conftest import SENTENCES
@@ -100,14 +101,27 @@ def test_a_run_is_translated_in_int8(run, dev, capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(SENTENCES)
 
 
-def test_a_processor_without_vnni_is_refused(
+def test_a_processor_without_avx2_is_refused(
     run, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(quantization, "multiplies_int8", lambda: False)
+    monkeypatch.setattr(quantization, "has_avx2", lambda: False)
     assert main([*exporting(run, tmp_path), "--precision=int8"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "needs a processor with AVX512_VNNI" in line
+    assert "needs an x86-64 processor with AVX2" in line
     assert not (tmp_path / "m").exists()
+
+
+def test_a_processor_without_vnni_is_a_warning(
+    run, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(
+        machine, "_processor_has", lambda flags: "avx2" in flags
+    )
+    monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda path: ())
+    assert main([*exporting(run, tmp_path), "--precision=int8"]) == 0
+    said = capsys.readouterr().err
+    assert "warning: this processor has neither AVX512_VNNI nor" in said
+    assert description(tmp_path / "m/1")["precision"] == "int8"
 
 
 @pytest.mark.parametrize(
@@ -175,11 +189,18 @@ def test_precisions_are_measured(run):
     assert "int8 is" in choice.reason
 
 
-def test_without_vnni_the_others_are_measured(run, monkeypatch):
-    monkeypatch.setattr(quantization, "multiplies_int8", lambda: False)
+@pytest.mark.parametrize("has_avx2", [True, False])
+def test_without_vnni_int8_is_measured_where_it_works(
+    has_avx2, run, monkeypatch
+):
+    monkeypatch.setattr(machine, "_processor_has", lambda flags: False)
+    monkeypatch.setattr(quantization, "has_avx2", lambda: has_avx2)
     choice = choose_precision(run, SENTENCES[:3])
-    assert list(choice.measured) == ["float32", "bfloat16"]
-    assert choice.reason.endswith("and this one has neither")
+    assert list(choice.measured) == [
+        *("float32", "bfloat16"),
+        *["int8"] * has_avx2,
+    ]
+    assert choice.reason.endswith("processor with AVX2") != has_avx2
     assert "Accepted" not in choice.reason
 
 

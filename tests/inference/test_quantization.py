@@ -267,14 +267,14 @@ def test_ranges_of_products_are_stored(is_static):
         assert len({(some[end].dtype, some[end].ref()) for some in ranges}) == 1
 
 
-def test_a_processor_without_vnni_is_refused(monkeypatch):
-    monkeypatch.setattr(quantization, "multiplies_int8", lambda: False)
-    with pytest.raises(InputError, match="AVX512_VNNI or AVX_VNNI.* neither"):
+def test_a_processor_without_avx2_is_refused(monkeypatch):
+    monkeypatch.setattr(quantization, "has_avx2", lambda: False)
+    with pytest.raises(InputError, match="x86-64 processor with AVX2"):
         IncrementalTransformer(shared_transformer("pre"), "int8")
 
 
 def test_another_tensorflow_is_refused(monkeypatch):
-    monkeypatch.setattr(quantization, "multiplies_int8", lambda: True)
+    monkeypatch.setattr(quantization, "has_avx2", lambda: True)
     monkeypatch.setattr(quantization, "is_operation", lambda name: False)
     with pytest.raises(InputError, match="_QuantizedMatMul, which TensorFlow"):
         require_int8()
