@@ -14,6 +14,7 @@ per sentence (1 or N), each of width W (D or K * H).
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 # Added to the score of a key that must not be attended to. Finite, so that
@@ -53,40 +54,55 @@ class CacheWriter:
         past: `Cache.past` before the step, `(2 Y, B * G, T, W)`.
         position: int32 scalar, the step's.
         group_size: G.
+        layers: Y.
+
+    Attributes:
+        past: as the layer before left it.
     """
 
     def __init__(
-        self, past: tf.Tensor, position: tf.Tensor, group_size: int
+        self,
+        past: tf.Tensor,
+        position: tf.Tensor,
+        group_size: int,
+        layers: int,
     ) -> None:
+        self.past = past
         self._width = past.shape[3]
         self._shape = tf.shape(past)
+        self._flat = tf.reshape(past, [-1, self._width])
         rows, steps = self._shape[1], self._shape[2]
         # Input order: (sentence, key or value, row); cache order: (key or
         # value, sentence, row).
-        shape = [2, -1, group_size]
-        order = tf.reshape(tf.range(2 * rows), shape)  # (2, B, G)
-        order = tf.transpose(order, [1, 0, 2])  # (B, 2, G)
-        order = tf.reshape(order, [-1])  # (B * 2 * G,)
-        self._indices = order * steps + position
-        self._layer_size = 2 * rows * steps
+        own = tf.reshape(tf.range(rows), [-1, 1, group_size])  # (B, 1, G)
+        parts = np.arange(2 * layers, dtype=np.int32)
+        parts = parts.reshape(layers, 1, 2, 1)
+        indices = (parts * rows + own) * steps + position  # (Y, B, 2, G)
+        indices = tf.reshape(indices, [layers, -1])  # (Y, B * 2 * G)
+        self._indices = tf.unstack(indices, layers)
 
-    def write(self, past: tf.Tensor, layer: int, new: tf.Tensor) -> tf.Tensor:
+    def write(self, layer: int, new: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Writes the keys and values of a layer, in place.
 
         A scatter or a `where` would copy the whole cache at every step.
 
         Args:
-            past: `Cache.past`, as the layer before left it.
             layer: int.
             new: 2 * G rows of width W per sentence, keys, then values; any
                 shape.
+
+        Returns:
+            all keys and values of the layer, `(B * G, T, W)` each.
         """
-        flat = tf.raw_ops.InplaceUpdate(
-            x=tf.reshape(past, [-1, self._width]),  # (2 Y * B * G * T, W)
-            i=self._indices + layer * self._layer_size,
+        self._flat = tf.raw_ops.InplaceUpdate(
+            x=self._flat,  # (2 Y * B * G * T, W)
+            i=self._indices[layer],
             v=tf.reshape(new, [-1, self._width]),  # (B * 2 * G, W)
         )
-        return tf.reshape(flat, self._shape)  # (2 Y, B * G, T, W)
+        self.past = tf.reshape(self._flat, self._shape)  # (2 Y, B * G, T, W)
+        # No copies: the parts of a first axis share its storage.
+        parts = tf.unstack(self.past, 2 * len(self._indices))
+        return parts[2 * layer], parts[2 * layer + 1]
 
 
 def empty_past(
@@ -115,7 +131,10 @@ def unmask_step(mask: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
     """
     beam_size = mask.shape[-2]
     slots = tf.range(tf.shape(mask)[-1])  # (T * K,)
-    own = position * beam_size + tf.range(beam_size)[:, tf.newaxis]  # (K, 1)
+    own = position
+    if beam_size > 1:
+        beams = tf.range(beam_size)[:, tf.newaxis]  # (K, 1)
+        own = position * beam_size + beams  # (K, 1)
     return tf.where(slots == own, 0.0, mask)
 
 

@@ -149,8 +149,7 @@ class JoinedHeadAttention:
         self._head_width = head_width
         self._width = num_heads * head_width
         own = np.eye(num_heads, dtype=np.int32)
-        # Of ones in binary, or of zeros. (N, D)
-        self._block_mask = -np.repeat(own, head_width, axis=1)
+        self._own = np.repeat(own, head_width, axis=1)  # (N, D)
 
     def start(
         self,
@@ -213,13 +212,14 @@ class JoinedHeadAttention:
         return context, weights
 
     def _own_columns(self, query):
-        """`(B, D)` to `(B, N, D)`: row `n` is zero but for head n's columns.
-
-        By bits, since a product of bfloat16 takes twice the time.
-        """
-        bits = tf.int16 if query.dtype.size == 2 else tf.int32
-        rows = tf.bitcast(query, bits)[:, tf.newaxis]  # (B, 1, D)
-        mask = tf.cast(tf.constant(self._block_mask), bits)  # (N, D)
+        """`(B, D)` to `(B, N, D)`: row `n` is zero but for head n's columns."""
+        rows = tf.expand_dims(query, 1)  # (B, 1, D)
+        if query.dtype.size > 2:
+            return rows * tf.constant(self._own, query.dtype)
+        # By bits, since a product of bfloat16 takes twice the time: a mask of
+        # ones in binary, or of zeros.
+        mask = tf.constant(-self._own, tf.int16)  # (N, D)
+        rows = tf.bitcast(rows, tf.int16)
         return tf.bitcast(tf.bitwise.bitwise_and(rows, mask), query.dtype)
 
 

@@ -225,19 +225,18 @@ class IncrementalTransformer(Sublayers):
         x = tf.gather(embedding.tokens, tf.reshape(ids, [-1]))  # (R, D)
         x += tf.gather(embedding.positions, position)  # (R, D)
         mask = unmask_step(cache.mask, position)
-        past, source_attention = cache.past, None
+        source_attention = None
         # Of each layer (B, S, D), or (B, N, H, S) and (B, N, S, H). No copies:
         # the parts of a first axis share its storage.
         layers = len(self.parameters.decoder)
         source_keys = tf.unstack(cache.source_keys, layers)
         source_values = tf.unstack(cache.source_values, layers)
-        writer = CacheWriter(past, position, attention.group_size)
+        writer = CacheWriter(cache.past, position, attention.group_size, layers)
         for i, layer in enumerate(self.parameters.decoder):
             projected = self._project(x, layer.self_attention)  # (R, 3 D)
             query, new = attention.split(projected)
-            past = writer.write(past, i, new)
             # (B, T, D) or (B * N, T, K * H)
-            keys, values = tf.unstack(past, 2 * layers)[2 * i : 2 * i + 2]
+            keys, values = writer.write(i, new)
             # (R, D)
             context = attention.attend_to_past(query, keys, values, mask)
             x = self._output(x, context, layer.self_attention)
@@ -253,7 +252,7 @@ class IncrementalTransformer(Sublayers):
         return Step(
             tf.reshape(logits, shape),  # (B, K, V)
             source_attention,
-            cache._replace(past=past, mask=mask),
+            cache._replace(past=writer.past, mask=mask),
         )
 
     def predict(

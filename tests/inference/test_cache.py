@@ -17,24 +17,30 @@ Y, B, N, K, H = 2, 2, 2, 3, 4
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_write_changes_one_step_of_one_layer(groups):
     past = empty_past([2 * Y, B * groups, 4, 8], tf.float32)
-    writer = CacheWriter(past, tf.constant(2), groups)
+    writer = CacheWriter(past, tf.constant(2), groups, Y)
     new = np.arange(1.0, 1 + B * 2 * groups * 8, dtype=np.float32)
-    written = writer.write(past, 1, tf.constant(new)).numpy()
+    keys, values = writer.write(1, tf.constant(new))
     by_sentence = new.reshape(B, 2, groups, 8)
     expected = np.zeros([2 * Y, B * groups, 4, 8], np.float32)
     expected[2, :, 2] = by_sentence[:, 0].reshape(B * groups, 8)
     expected[3, :, 2] = by_sentence[:, 1].reshape(B * groups, 8)
-    np.testing.assert_array_equal(written, expected)
+    np.testing.assert_array_equal(writer.past, expected)
+    np.testing.assert_array_equal(keys, expected[2])
+    np.testing.assert_array_equal(values, expected[3])
 
 
 def test_caches_of_equal_shape_never_share_memory():
     @tf.function(autograph=False)
     def write_to_one():
         pasts = [empty_past([2, 2, 4, 8], tf.float32) for _ in range(3)]
-        writer = CacheWriter(pasts[0], tf.constant(1), 1)
-        written = writer.write(pasts[0], 0, tf.ones([2, 2, 8]))
-        with tf.control_dependencies([written]):
-            return written, tf.identity(pasts[1] + 0), tf.identity(pasts[2] + 0)
+        writer = CacheWriter(pasts[0], tf.constant(1), 1, 1)
+        writer.write(0, tf.ones([2, 2, 8]))
+        with tf.control_dependencies([writer.past]):
+            return (
+                writer.past,
+                tf.identity(pasts[1] + 0),
+                tf.identity(pasts[2] + 0),
+            )
 
     for _ in range(2):
         written, *others = write_to_one()
@@ -49,10 +55,10 @@ def test_a_cache_that_grew_leaves_the_one_before_alone():
         past = empty_past([2, 2, 4, 8], tf.float32)
         mask = tf.fill([1, 1, 4], MASKED)
         grown = caches.grow(Cache(past, mask, (), (), ()), steps)
-        writer = CacheWriter(grown.past, tf.constant(1), 1)
-        written = writer.write(grown.past, 0, tf.ones([2, 2, 8]))
-        with tf.control_dependencies([written]):
-            return written, past + 0
+        writer = CacheWriter(grown.past, tf.constant(1), 1, 1)
+        writer.write(0, tf.ones([2, 2, 8]))
+        with tf.control_dependencies([writer.past]):
+            return writer.past, past + 0
 
     written, before = grow_and_write(3)
     assert written.shape == (2, 2, 7, 8)
