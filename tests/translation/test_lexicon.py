@@ -98,7 +98,7 @@ def test_of_very_many_pairs_some_are_taken(monkeypatch):
     many = list(pairs(300))
     sides = ids_of(many)
     assert len(link(*sides).kinds) > 500
-    monkeypatch.setattr(links_of, "_MOST_LINKS", 500)
+    monkeypatch.setattr(links_of, "MOST_LINKS", 500)
     assert len(link(*sides).kinds) <= 500
     rows, _ = table(many, candidates=2)
     assert all(rows[digit][0] == digit for digit in DIGITS)
