@@ -1,4 +1,4 @@
-"""Sides of a pair, ids that every vocabulary reserves, tags, and no score.
+"""Sides of a pair, reserved ids, tags, links of a batch, and no score.
 
 Every tokenizer, record, batch and search uses these four ids, in this order,
 so that padding is always 0 and an unknown piece always 1.
@@ -22,3 +22,6 @@ TAG = f"<{TAG_NAME}>"
 
 # The score of a row that holds no hypothesis: JSON has no infinity.
 NO_SCORE = -1e9
+
+# The feature of a batch that says which tokens its pairs align.
+LINKS = "links"

@@ -70,12 +70,13 @@ def write_corpus(folder: pathlib.Path, train=200, dev=20):
     (folder / "dev.tsv").write_text("".join(lines[:dev]))
 
 
-def small_transformer(variant="pre", seed=1, **changes):
+def small_transformer(variant="pre", seed=1, alignment_head=None, **changes):
     """A model with random biases, scales and offsets.
 
     Args:
         variant: one of `VARIANTS`.
         seed: of the weights.
+        alignment_head: see `Transformer`.
         changes: to the configuration.
     """
     from keras_transformer.models import build_transformer
@@ -93,7 +94,11 @@ def small_transformer(variant="pre", seed=1, **changes):
     final_norm = options.pop("final_norm", None)
     config = ModelConfig(**options)
     model = build_transformer(
-        config, VOCABULARY_SIZE, VOCABULARY_SIZE, final_norm
+        config,
+        VOCABULARY_SIZE,
+        VOCABULARY_SIZE,
+        final_norm,
+        alignment_head=alignment_head,
     )
     randomise(model, seed)
     return model
@@ -213,6 +218,9 @@ class Recorder:
 
     def vectors(self, side, found):
         pass
+
+    def aligns(self, pairs):
+        self.aligned_pairs = pairs
 
     def step(self, epoch, batch, logs):
         self.steps.append((epoch, batch, float(logs[self._score])))

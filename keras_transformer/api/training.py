@@ -339,6 +339,10 @@ class TrainingNotes(Observer):
         tokens = f"{fraction:.1%} of the tokens"
         self._say(f"{side} embeddings: vectors found for {tokens}")
 
+    def aligns(self, pairs: int) -> None:
+        """See `Observer.aligns`."""
+        self._say(f"aligning the words of {pairs:,} pairs")
+
     def stopped_early(self, epochs: int) -> None:
         """See `Observer.stopped_early`."""
         training = self._training

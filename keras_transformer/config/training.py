@@ -71,6 +71,9 @@ class TrainingConfig(Section):
     # Patterns of weights that stay as they are, such as encoder_layer_* or
     # *_embedding/*; a layer's name means all of it.
     freeze: tuple[str, ...] = ()
+    # Weight of a loss by which a head of the decoder aligns words, like links
+    # that are learned from the training pairs; 0.05, or 0: none.
+    guided_alignment: NonNegativeFloat = 0.0
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
     target_embeddings: str | None = None  # the same for the target
 

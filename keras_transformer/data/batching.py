@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.constants import LINKS
 from keras_transformer.data.batch_plan import (
     BatchSize,
     count_batches,
@@ -29,6 +30,8 @@ from keras_transformer.data.subword_sampling import SubwordSampling
 from keras_transformer.errors import InputError
 
 _EVALUATION_POOL = 100_000
+# Links, bool `(B, T, S)`, of source and target ids as the model reads them.
+Align = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Has `tf.data` trace a function as it is written: to look for control flow of
 # Python in it takes longer than all else.
 _as_written = tf.autograph.experimental.do_not_convert
@@ -68,6 +71,8 @@ class TrainingBatches:
             padded to a multiple of it.
         share: (index, count): the rows of each batch that this process
             reads, one of so many equal parts.
+        align: finds the links of a batch, its feature `links`; None: it has
+            none.
 
     Raises:
         InputError: the lengths file is damaged.
@@ -86,7 +91,9 @@ class TrainingBatches:
         sampling: SubwordSampling | None = None,
         replicas: int = 1,
         share: tuple[int, int] = (0, 1),
+        align: Align | None = None,
     ) -> None:
+        self._align = align
         self._size = BatchSize(
             batch_tokens,
             batch_sentences,
@@ -146,6 +153,7 @@ class TrainingBatches:
             self._size,
             self._sampling and self._sample,
             self._share,
+            self._align,
         )
         # `assert_cardinality` would fix it when the dataset is made.
         dataset.cardinality = lambda: tf.constant(
@@ -322,6 +330,7 @@ def batches_of_pools(
     size: BatchSize,
     resample: Callable[..., tuple] | None = None,
     share: tuple[int, int] = (0, 1),
+    align: Align | None = None,
 ) -> tf.data.Dataset:
     """Cuts pools into padded batches; the next pool is made ready meanwhile.
 
@@ -334,7 +343,7 @@ def batches_of_pools(
             `batches_left` counts the batches of the pool from this one on and
             seeds the sampling: it is the same wherever an epoch goes on.
             None: the ids stay.
-        share: (index, count), see `TrainingBatches`.
+        share, align: see `TrainingBatches`.
     """
 
     def flat_plan(*arguments):
@@ -367,9 +376,15 @@ def batches_of_pools(
             if resample is not None:
                 sides = resample(*sides, *arguments, batches_left)
             features, labels = pad_to_few_shapes(*model_inputs(*sides), size)
-            return tf.nest.map_structure(
+            features, labels = tf.nest.map_structure(
                 lambda ids: _own_rows(ids, *share), (features, labels)
             )
+            if align is not None:
+                ids = features["source_ids"], features["target_ids"]
+                # (B, T, S)
+                links = tf.numpy_function(align, ids, tf.bool, stateful=False)
+                features[LINKS] = tf.ensure_shape(links, [None, None, None])
+            return features, labels
 
         ends = tf.cumsum(sizes)
         batches_left = tf.range(tf.size(sizes, tf.int64), 0, -1)

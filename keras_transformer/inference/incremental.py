@@ -70,9 +70,10 @@ class IncrementalTransformer(Sublayers):
             product is cut off after 8 binary digits, not rounded: twice the
             error. int8: products with weights are of 8-bit integers, in graphs
             alone, the rest in whichever of the two the processor does best.
-        align: whether `step` returns attention to the source: the mean over
-            the heads of the last layer but one, whose weights come nearest
-            to word alignments (Garg et al. 2019, section 4.1).
+        align: whether `step` returns attention to the source: that of the
+            model's `alignment_head`, else the mean over the heads of the last
+            layer but one, whose weights come nearest to word alignments (Garg
+            et al. 2019, section 4.1).
         limits: with int8, the largest input of each product, from
             `export.writer.precision`; None: found for each row.
         partial_output: whether `output` can be asked for; with int8 this
@@ -122,6 +123,10 @@ class IncrementalTransformer(Sublayers):
             )
         decoder_layers = len(self.parameters.decoder)
         self._alignment_layer = max(decoder_layers - 2, 0) if align else None
+        self._alignment_head = None
+        guided = getattr(model, "alignment_head", None)
+        if align and guided is not None:
+            self._alignment_layer, self._alignment_head = guided
         self.max_length = self.parameters.target.positions.shape[0]
         self.vocabulary_size = model.output_shape[-1]
 
@@ -244,7 +249,7 @@ class IncrementalTransformer(Sublayers):
             # (R, D) and (B, N, K, S)
             x, weights = self._attend_to_source(x, layer, attention, source)
             if i == self._alignment_layer:
-                source_attention = tf.reduce_mean(weights, axis=1)  # (B, K, S)
+                source_attention = self._alignment(weights)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
         logits = self._logits(x, output)  # (R, V)
         size = self.vocabulary_size if output is None else tf.size(output.bias)
@@ -265,8 +270,10 @@ class IncrementalTransformer(Sublayers):
             target_ids: int32 `(B, T)`, with START, padded with 0.
 
         Returns:
-            logits float32 `(B, T, V)` of the token after each, and attention
-            float32 `(B, T, S)`, None unless asked for.
+            logits float32 `(B, T, V)` of the token after each, and the
+            attention of that token, float32 `(B, T, S)`, None unless asked
+            for. Where a head was guided, it is that with which the token is
+            read; END, which isn't, has that of the token before.
         """
         source_ids = self.seen_source(source_ids)
         _, length = shape_of(target_ids)
@@ -287,11 +294,13 @@ class IncrementalTransformer(Sublayers):
             # (B * T, D) and (B, N, T, S)
             x, weights = self._attend_to_source(x, layer, attention, source)
             if i == self._alignment_layer:
-                source_attention = tf.reduce_mean(weights, axis=1)  # (B, T, S)
+                source_attention = self._alignment(weights)  # (B, T, S)
             x = self._feedforward(x, layer.feedforward)
         logits = self._logits(x)  # (B * T, V)
         shape = [-1, length, self.vocabulary_size]
         logits = tf.reshape(logits, shape)  # (B, T, V)
+        if self._alignment_head is not None:
+            source_attention = _of_next(source_attention, target_ids)
         return logits, source_attention
 
     reorder = staticmethod(caches.reorder)
@@ -309,6 +318,12 @@ class IncrementalTransformer(Sublayers):
         query = self._project(x, sublayer)  # (R, D)
         context, weights = attention.attend_to_source(query, *source)
         return self._output(x, context, sublayer), weights
+
+    def _alignment(self, weights):
+        """What aligns of a layer's attention: `(B, N, K, S)` to `(B, K, S)`."""
+        if self._alignment_head is None:
+            return tf.reduce_mean(weights, axis=1)
+        return weights[:, self._alignment_head]
 
     def _logits(self, x, output=None):
         """The decoder's output, normalised, times the vocabulary, float32."""
@@ -336,3 +351,16 @@ class IncrementalTransformer(Sublayers):
         if beam_size == 1:
             return JoinedHeadAttention(self._num_heads, self._head_width)
         return SplitHeadAttention(beam_size, self._num_heads, self._head_width)
+
+
+def _of_next(attention, ids):
+    """The attention `(B, T, S)` of the token after each; the last has its own.
+
+    Args:
+        attention: float32 `(B, T, S)`.
+        ids: int32 `(B, T)`, padded with 0.
+    """
+    lengths = tf.math.count_nonzero(ids, axis=1, keepdims=True, dtype=tf.int32)
+    following = tf.range(1, tf.shape(ids)[1] + 1)  # (T,)
+    index = tf.minimum(following, lengths - 1)  # (B, T)
+    return tf.gather(attention, index, batch_dims=1)

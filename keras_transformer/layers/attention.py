@@ -26,6 +26,7 @@ from keras_transformer.layers.layer_normalization import LayerNormalization
 from keras_transformer.ops import (
     attention,
     attention_weights,
+    masked_scores,
     refuse_float_mask,
 )
 from keras_transformer.tensors import Initializer, Shape, Tensor
@@ -66,6 +67,12 @@ class MultiHeadAttention(CompositeLayer):
     Returns:
         float `(B, T, D)`.
 
+    Attributes:
+        guided_head: int, a head whose attention calls in training keep in
+            `log_weights`; None: they keep none.
+        log_weights: float32 `(B, T, S)`, logarithms of the last such call,
+            without dropout.
+
     Raises:
         ValueError: `num_heads` doesn't divide `d_model`, or, when called, an
             input of another width, a mask without its three axes or of
@@ -81,6 +88,9 @@ class MultiHeadAttention(CompositeLayer):
 
     Reference: Vaswani et al. 2017, section 3.2.
     """
+
+    guided_head: int | None = None
+    log_weights: Tensor | None = None
 
     def __init__(
         self,
@@ -166,6 +176,12 @@ class MultiHeadAttention(CompositeLayer):
         else:
             queries = self._project_query(query, training)
             keys, values = self._project(value, key)
+        if training and self.guided_head is not None:
+            head = slice(self.guided_head, self.guided_head + 1)
+            scores = masked_scores(
+                queries[:, head], keys[:, head], attention_mask, gradient=True
+            )  # (B, 1, T, S)
+            self.log_weights = ops.log_softmax(scores[:, 0])
         return self._attend(queries, keys, values, attention_mask, training)
 
     def project(

@@ -395,6 +395,23 @@ class DecoderLayer(TransformerLayer):
         )
         return to_itself, to_source
 
+    def guide(self, head: int) -> None:
+        """Has calls in training keep a head's attention to the source.
+
+        See `take_alignment`.
+        """
+        self._cross_attention.guided_head = head
+
+    def take_alignment(self) -> Tensor:
+        """Logarithms of that head's weights in the last call in training.
+
+        Returns:
+            float32 `(B, T, S)`, which the layer doesn't keep any longer.
+        """
+        layer = self._cross_attention
+        taken, layer.log_weights = layer.log_weights, None
+        return taken
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "cross_attention": self.cross_attention}
 

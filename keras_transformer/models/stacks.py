@@ -8,6 +8,7 @@ Axes: B batch, S source, T target positions, D model width, V vocabulary.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -200,7 +201,8 @@ class Scores(keras.layers.Layer):
     nothing that a model knows besides.
 
     Args:
-        micro_batches, source_start, source_end: as of `Transformer`.
+        micro_batches, source_start, source_end, alignment_head: as of
+            `Transformer`.
     """
 
     def __init__(
@@ -208,12 +210,14 @@ class Scores(keras.layers.Layer):
         micro_batches: int = 1,
         source_start: bool = True,
         source_end: bool = True,
+        alignment_head: Sequence[int] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**{"dtype": "float32", "name": "scores", **kwargs})
         self.micro_batches = micro_batches
         self.source_start = source_start
         self.source_end = source_end
+        self.alignment_head = alignment_head and tuple(alignment_head)
         self.supports_masking = True
 
     def call(self, logits: Tensor) -> Tensor:
@@ -225,6 +229,7 @@ class Scores(keras.layers.Layer):
             "micro_batches": self.micro_batches,
             "source_start": self.source_start,
             "source_end": self.source_end,
+            "alignment_head": self.alignment_head and [*self.alignment_head],
         }
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_transformer.compat import compiled_metrics
 from keras_transformer.config.model import ModelConfig
+from keras_transformer.constants import LINKS
 from keras_transformer.errors import InputError
 from keras_transformer.layers import decoder_mask, padding_mask, seen_source
 from keras_transformer.models import stacks
-from keras_transformer.models.micro_batches import MicroBatches, split_batch
+from keras_transformer.models.micro_batches import (
+    MicroBatches,
+    each_micro_batch,
+    split_batch,
+)
 from keras_transformer.ops import train_function
 from keras_transformer.tensors import Tensor
 
@@ -35,6 +41,11 @@ class Transformer(keras.Model):
         micro_batches: int, into how many a batch is cut in training.
         source_start: bool, whether the layers see the source's START.
         source_end: bool, whether they see its END.
+        alignment_head: indices of a decoder layer and of a head of its
+            attention to the source; trained on links, or to be, this head
+            aligns each token that the decoder reads. None: there is none.
+        guided_alignment: float, weight of the loss of that head, in training
+            on batches with links; see `alignment_loss`.
 
     Quantised by Keras' `quantize`, it computes, but can't be loaded once it is
     saved, as models of Keras' own attention can't: save first, and quantise
@@ -43,6 +54,9 @@ class Transformer(keras.Model):
 
     # Of the last call in training, until its metrics have been computed.
     _micro_batch_logits: MicroBatches | None = None
+    # What `alignment_head` attended to in the last call in training.
+    _log_alignment: MicroBatches | None = None
+    guided_alignment = 0.0
     # Keras', set when a model is compiled.
     train_function: Any
 
@@ -58,6 +72,9 @@ class Transformer(keras.Model):
         self.micro_batches: int = scores.micro_batches
         self.source_start: bool = scores.source_start
         self.source_end: bool = scores.source_end
+        self.alignment_head: Sequence[int] | None = scores.alignment_head
+        if self.alignment_head is not None:
+            self._aligning_layer().guide(self.alignment_head[1])
 
     def call(
         self,
@@ -66,14 +83,27 @@ class Transformer(keras.Model):
         mask: Any = None,
         **kwargs: Any,
     ) -> Tensor:
-        if not training or self.micro_batches == 1:
+        if isinstance(inputs, Mapping):
+            inputs = {k: v for k, v in inputs.items() if k != LINKS}
+        if not training:
             return super().call(inputs, training, mask, **kwargs)
-        logits = [
-            super(Transformer, self).call(part, training, **kwargs)
-            for part in split_batch(inputs, self.micro_batches)
-        ]
+        parts = [inputs]
+        if self.micro_batches > 1:
+            mask, parts = None, split_batch(inputs, self.micro_batches)
+        logits, aligned = [], []
+        for part in parts:
+            logits.append(super().call(part, training, mask, **kwargs))
+            if self.alignment_head is not None:
+                aligned.append(self._aligning_layer().take_alignment())
+        self._log_alignment = MicroBatches(aligned) if aligned else None
+        if self.micro_batches == 1:
+            return logits[0]
         self._micro_batch_logits = MicroBatches(logits)
         return self._micro_batch_logits.joined
+
+    def _aligning_layer(self):
+        # As an attribute it would be another layer of the model.
+        return self.get_layer(f"decoder_layer_{self.alignment_head[0]}")
 
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is not None and not force:
@@ -90,7 +120,11 @@ class Transformer(keras.Model):
         training: bool = True,
     ) -> Tensor:
         apart = self._apart(y_pred, [getattr(self, "loss", None)])
-        return super().compute_loss(x, y, apart, sample_weight, training)
+        loss = super().compute_loss(x, y, apart, sample_weight, training)
+        if self.guided_alignment and training:
+            aligned = alignment_loss(x[LINKS], self._log_alignment)
+            loss += self.guided_alignment * aligned
+        return loss
 
     def compute_metrics(
         self,
@@ -100,7 +134,7 @@ class Transformer(keras.Model):
         sample_weight: Tensor | None = None,
     ) -> dict:
         y_pred = self._apart(y_pred, compiled_metrics(self))
-        self._micro_batch_logits = None
+        self._micro_batch_logits = self._log_alignment = None
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def _apart(self, y_pred, consumers):
@@ -112,12 +146,41 @@ class Transformer(keras.Model):
         return apart if all(take) else y_pred
 
 
+def alignment_loss(links: Tensor, log_weights: MicroBatches) -> Tensor:
+    """Cross-entropy of attention against links, a mean over linked tokens.
+
+    The links of a token share its probability among them. Tokens without, and
+    with them padding, don't count.
+
+    Args:
+        links: bool `(B, T, S)`.
+        log_weights: logarithms of attention, float32 `(B, T, S)` in all.
+
+    Returns:
+        float32 scalar, in nats per token; 0 without links.
+
+    Reference: Garg et al. 2019, "Jointly Learning to Align and Translate with
+    Transformer Models", section 4.2, equation 2.
+    """
+    links = ops.cast(links, "float32")
+    counts = ops.sum(links, axis=2)  # (B, T)
+    sums = each_micro_batch(
+        lambda part, weights: ops.sum(part * weights, axis=2),
+        links,
+        log_weights,
+    )  # (B, T)
+    losses = -sums / ops.maximum(counts, 1.0)
+    linked = ops.sum(ops.cast(counts > 0, "float32"))
+    return ops.sum(losses) / ops.maximum(linked, 1.0)
+
+
 def build_transformer(
     config: ModelConfig,
     source_vocabulary_size: int,
     target_vocabulary_size: int,
     final_norm: bool | None = None,
     micro_batches: int = 1,
+    alignment_head: Sequence[int] | None = None,
 ) -> keras.Model:
     """Builds the model that predicts each next target token.
 
@@ -131,7 +194,7 @@ def build_transformer(
         target_vocabulary_size: int, V.
         final_norm: whether each stack ends with a LayerNorm. Default: with
             pre-norm, whose residual stream is otherwise never normalised.
-        micro_batches: of training, see `Transformer`.
+        micro_batches, alignment_head: see `Transformer`.
 
     Returns:
         A `Transformer` from a dict of `source_ids` int32 `(B, S)` and
@@ -175,6 +238,7 @@ def build_transformer(
         micro_batches=micro_batches,
         source_start=config.source_start,
         source_end=config.source_end,
+        alignment_head=alignment_head,
     )
     return Transformer(
         {"source_ids": source_ids, "target_ids": target_ids},

@@ -119,6 +119,27 @@ def attention_weights(
 
     Reference: Vaswani et al. 2017, equation 1, the softmax.
     """
+    scores = masked_scores(queries, keys, mask, gradient)
+    if scores.shape[-1] == 1:
+        # Keras takes the softmax of one number for a mistake, and warns.
+        return ops.cast(ops.exp(scores - scores), queries.dtype)
+    return ops.cast(ops.softmax(scores, axis=-1), queries.dtype)
+
+
+def masked_scores(
+    queries: Tensor,
+    keys: Tensor,
+    mask: Tensor | None = None,
+    gradient: bool = False,
+) -> Tensor:
+    """Scores of queries and keys, of which the softmax is the attention.
+
+    Args:
+        queries, keys, mask, gradient: as of `attention`.
+
+    Returns:
+        float32 `(B, N, T, S)`.
+    """
     refuse_float_mask(mask)
     bias = None
     if mask is not None:
@@ -128,11 +149,7 @@ def attention_weights(
         bias = ops.where(mask, np.float32(0.0), np.float32(-1e9))
         # Broadcasts to (B, N, T, S); (B, 1, 1, S) for padding alone.
         bias = ops.expand_dims(bias, axis=-3)
-    scores = attention_scores(queries, keys, bias, gradient=gradient)
-    if scores.shape[-1] == 1:
-        # Keras takes the softmax of one number for a mistake, and warns.
-        return ops.cast(ops.exp(scores - scores), queries.dtype)
-    return ops.cast(ops.softmax(scores, axis=-1), queries.dtype)
+    return attention_scores(queries, keys, bias, gradient=gradient)
 
 
 @dispatched

@@ -51,6 +51,7 @@ def compile_model(
         # XLA is JAX' only compiler; on TensorFlow each shape would wait for it.
         jit_compile=backend.backend() == "jax",
     )
+    model.guided_alignment = training.guided_alignment
     compat.set_loss_tracker(model, StepMean(name="loss"))
     model.optimizer.build(model.trainable_variables)
     # Keras makes the metrics' variables at the first update; a checkpoint

@@ -22,6 +22,7 @@ from keras_transformer.data.batching import (
     report_damaged_shards,
 )
 from keras_transformer.data.subword_sampling import subword_sampling
+from keras_transformer.data.word_alignment import WordAligner
 from keras_transformer.errors import InputError, shown
 from keras_transformer.system.files import write_text
 from keras_transformer.system.leftovers import remove_leftovers
@@ -178,6 +179,8 @@ def _fit_locked(
     if not resume:
         _start(model, run, observer)
     freeze(model, training.freeze)
+    if training.guided_alignment:
+        observer.aligns(prepared.counts["train"])
     batches = _training_batches(run, prepared)
     _require_update(batches.batches_per_epoch, training)
     cross_entropy = compile_model(
@@ -287,6 +290,7 @@ def _training_batches(run, prepared):
         ),
         replicas=_row_multiple(),
         share=_share(),
+        align=WordAligner.of(prepared) if training.guided_alignment else None,
     )
 
 

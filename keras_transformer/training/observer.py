@@ -20,6 +20,9 @@ class Observer:
     def vectors(self, side: str, fraction: float) -> None:
         """The fraction of the vocabulary that has pre-trained vectors."""
 
+    def aligns(self, pairs: int) -> None:
+        """Before words of so many pairs are aligned, which takes a while."""
+
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:
         """After each step; both count from 1."""
 

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 INITIAL = "initial"  # The weights that a run started from.
+ALIGNMENT_HEAD = "alignment_head"  # See `Transformer`.
 
 
 class Run:
@@ -143,6 +144,9 @@ class Run:
         )
         tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
         manifest = _new_manifest(prepared)
+        head = _alignment_head(config, initial)
+        if head is not None:
+            manifest[ALIGNMENT_HEAD] = head
         run = cls(folder, config, manifest, tokenizers)
         with new_folder(folder) as temporary:
             (temporary / "weights").mkdir()
@@ -187,11 +191,15 @@ class Run:
             training_options: `micro_batches` of `build_transformer`, which
                 matters in training alone.
         """
+        head = self.manifest.get(ALIGNMENT_HEAD)
         policy = keras.config.dtype_policy()
         keras.config.set_dtype_policy(self.config.training.precision)
         try:
             return build_transformer(
-                self.config.model, *self._sizes, **training_options
+                self.config.model,
+                *self._sizes,
+                alignment_head=head,
+                **training_options,
             )
         finally:
             keras.config.set_dtype_policy(policy)
@@ -345,6 +353,19 @@ def _new_manifest(prepared) -> dict:
         },
         "scores": {},
     }
+
+
+def _alignment_head(config, initial) -> list[int] | None:
+    """The layer and the head that align, or did so in `initial`.
+
+    Of the last layer but one, whose attention comes nearest to alignments also
+    where nothing guides it (Garg et al. 2019, section 4.1).
+    """
+    if config.training.guided_alignment:
+        return [max(config.model.num_decoder_layers - 2, 0), 0]
+    if initial is None or initial.config.model.depths != config.model.depths:
+        return None
+    return initial.manifest.get(ALIGNMENT_HEAD)
 
 
 def _read_manifest(folder: pathlib.Path) -> dict:

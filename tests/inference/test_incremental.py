@@ -11,6 +11,7 @@ from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.inference.weight_fusion import read_parameters
+from keras_transformer.models.attention_weights import attention_weights
 from tests.toy_models import (
     VARIANTS,
     randomise,
@@ -109,6 +110,24 @@ def test_a_cache_grows_and_loses_sentences_between_steps(beam_size):
         np.testing.assert_allclose(
             step.logits, expected[:, :, index], atol=1e-4
         )
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_guided_head_aligns_what_is_read(beam_size):
+    model = small_transformer(alignment_head=[2, 1])
+    functions = IncrementalTransformer(model, align=True)
+    targets = TARGETS[:, :beam_size]
+    _, attention = stepped(functions, SOURCE, targets)
+    expected = attention_weights(model, SOURCE, TARGETS[:, 0]).cross[2, :, 1]
+    for index, weights in enumerate(attention):
+        np.testing.assert_allclose(weights[:, 0], expected[:, index], atol=1e-5)
+    padded = TARGETS[:, 0].copy()
+    padded[1, 3:] = PAD_ID
+    _, aligned = functions.predict(SOURCE, padded)
+    # To each label what the decoder attends to when it reads it.
+    rows = [[1, 2, 3, 4, 4], [1, 2, 2]]
+    for found, weights, row in zip(aligned, expected, rows, strict=True):
+        np.testing.assert_allclose(found[: len(row)], weights[row], atol=1e-5)
 
 
 def test_a_reordered_cache_goes_on_from_the_parents():

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
+from keras_transformer.models.attention_weights import attention_weights
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
 from tests.toy_models import assert_same_weights
@@ -107,6 +108,50 @@ def test_nothing_is_computed_from_the_joined_logits():
     assert not joined[0].outputs[0].consumers()
 
 
+LINKS = np.zeros((5, 5, 6), bool)
+LINKS[0, 1, 2] = LINKS[0, 3, [0, 4]] = LINKS[4, 2, 1] = True
+
+
+def guided(parts):
+    model = build_transformer(
+        CONFIG, 9, 9, micro_batches=parts, alignment_head=[0, 1]
+    )
+    model.guided_alignment = 0.5
+    model.compile("sgd", SmoothedCrossEntropy(0.1))
+    return model
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_the_guided_head_is_trained_on_links(parts):
+    model = guided(parts)
+    features, labels = batch(5)
+    weights = attention_weights(model, *features.values()).cross[0, :, 1]
+    chosen = weights[[0, 0, 0, 4], [1, 3, 3, 2], [2, 0, 4, 1]]
+    # A mean over three tokens, one of which has two links.
+    expected = -np.log(chosen) @ [1, 0.5, 0.5, 1] / 3
+    logits = model(features, training=True)
+    plain = SmoothedCrossEntropy(0.1)(labels, logits)
+    given = {**features, "links": LINKS}
+    loss = model.compute_loss(given, labels, model(given, training=True))
+    np.testing.assert_allclose(loss, plain + 0.5 * expected, rtol=1e-5)
+    history = model.fit(given, labels, batch_size=5, epochs=40, verbose=0)
+    assert history.history["loss"][-1] < float(loss) - 0.1
+    after = attention_weights(model, *features.values()).cross[0, :, 1]
+    assert after[0, 1, 2] > weights[0, 1, 2] + 0.1
+    scores = model.evaluate(features, labels, verbose=0)
+    assert scores < history.history["loss"][0]
+
+
+def test_without_links_no_loss_is_added():
+    model = guided(2)
+    features, labels = batch(5)
+    logits = model(features, training=True)
+    given = {**features, "links": np.zeros_like(LINKS)}
+    loss = model.compute_loss(given, labels, logits)
+    plain = SmoothedCrossEntropy(0.1)(labels, logits)
+    np.testing.assert_allclose(loss, plain, rtol=1e-6)
+
+
 def test_micro_batches_drop_different_numbers():
     config = {"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 8}
     model = build_transformer(
@@ -124,13 +169,14 @@ def test_micro_batches_drop_different_numbers():
 
 
 def test_saves_and_loads(tmp_path):
-    model = build_transformer(CONFIG, 9, 9, micro_batches=2)
+    model = guided(2)
     features, _ = batch(3)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded(features), model(features), atol=1e-6)
     assert type(loaded) is type(model)
     assert loaded.micro_batches == 2
+    assert [*loaded.alignment_head] == [0, 1]
 
 
 def test_a_loss_that_takes_one_tensor_gets_one():

@@ -98,6 +98,7 @@ OPTIONS = [
     {"length_buckets": "geometric"},
     {"accumulate_steps": 3, "gradient_clip": 0.5},
     {"threads": 2, "label_smoothing": 0.0},
+    {"guided_alignment": 0.5, "threads": 2},
     {"freeze": ("encoder_layer_*",), "average_epochs": 2},
 ]
 
