@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from keras_transformer.api.preparing import data_config
 from keras_transformer.cli.console import (
     Stages,
+    input_lines,
     load_tensorflow,
     say,
     table,
@@ -78,6 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="use the tokenizers of a run or of prepared data, make no new "
         "ones",
+    )
+    parser.add_argument(
+        "--add-tokens",
+        metavar="FILE",
+        help="tokens, one a line, that these get where they lack them, such as "
+        "those of a script; train --from learns them",
     )
     parser.add_argument(
         "--terms",
@@ -133,6 +140,7 @@ def run(arguments: argparse.Namespace) -> None:
             dev=dev,
             progress=stages,
             tokenizers=arguments.tokenizers,
+            add_tokens=_tokens(arguments.add_tokens),
             held_out=arguments.held_out,
             workers=arguments.workers,
             load=load_tensorflow,
@@ -144,6 +152,11 @@ def run(arguments: argparse.Namespace) -> None:
     few = few_pairs(prepared)
     if few and arguments.tokenizers is None:
         say(f"warning: {few}")
+
+
+def _tokens(path):
+    """The tokens of a file, one a line; none without a file."""
+    return [] if path is None else [*input_lines(path)]
 
 
 def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:

@@ -77,17 +77,18 @@ def tokenizer_settings(folder: str | os.PathLike) -> dict:
 
 
 def existing_tokenizers(
-    folder: str | os.PathLike, config: DataConfig
+    folder: str | os.PathLike, config: DataConfig, add: Sequence[str] = ()
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of the source and of the target in a folder.
 
     Args:
         folder: a run, or prepared data.
         config: of the data that they are for.
+        add: tokens that both get where they lack them.
 
     Raises:
-        InputError: the folder has none, or the configuration asks for
-            others.
+        InputError: the folder has none, the configuration asks for others, or
+            something can't be a token.
     """
     ours = dataclasses.asdict(config)
     differing = [
@@ -100,10 +101,22 @@ def existing_tokenizers(
             f"{folder}: tokenizers of other settings ({'; '.join(differing)})"
         )
     folder = pathlib.Path(folder)
+    for token in add:
+        if not token or any(map(str.isspace, token)):
+            raise InputError(
+                "a token to add has no white space; ▁ is a space. Received: "
+                f"{token!r}"
+            )
     return (
-        load_tokenizer(folder / SOURCE_TOKENIZER),
-        load_tokenizer(folder / TARGET_TOKENIZER),
+        _with_tokens(load_tokenizer(folder / SOURCE_TOKENIZER), add),
+        _with_tokens(load_tokenizer(folder / TARGET_TOKENIZER), add),
     )
+
+
+def _with_tokens(tokenizer, tokens):
+    known = set(tokenizer.tokens())
+    new = [token for token in dict.fromkeys(tokens) if token not in known]
+    return tokenizer.with_tokens(new) if new else tokenizer
 
 
 def save_tokenizers(

@@ -11,7 +11,7 @@ import pathlib
 import shlex
 import shutil
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaning import script_hint
@@ -62,6 +62,7 @@ def prepare(
     progress: Progress | None = None,
     *,
     tokenizers: str | os.PathLike | None = None,
+    add_tokens: Sequence[str] = (),
     held_out: Iterable[CorpusSpec] = (),
     workers: int | None = None,
     load: Callable[[], None] | None = None,
@@ -99,6 +100,8 @@ def prepare(
         progress: called with (stage, done, total or None), in pairs.
         tokenizers: a run or prepared data whose tokenizers are used, and no
             new ones made; `config` must be one that they fit.
+        add_tokens: tokens that `tokenizers` get where they lack them; a run
+            that starts from theirs learns them. `▁` is a space.
         held_out: further corpus files, such as test sets, whose pairs
             `config.remove_leaked` keeps out of training, as those of a dev
             file; nothing else is made of them.
@@ -131,6 +134,11 @@ def prepare(
     """
     require_kind(config, DataConfig, "config")
     config = config or DataConfig()
+    if add_tokens and tokenizers is None:
+        raise InputError(
+            "add_tokens goes with tokenizers, of a run that learns them. "
+            f"Received: {len(add_tokens)} tokens without"
+        )
     inputs = _Inputs(
         as_corpora(train),
         parse_dev(dev),
@@ -155,7 +163,9 @@ def prepare(
             )
         glossary = Glossary.read(terms)
         described["terms"] = describe_file(pathlib.Path(terms))
-    existing = tokenizers and existing_tokenizers(tokenizers, config)
+    existing = tokenizers and existing_tokenizers(
+        tokenizers, config, add_tokens
+    )
     prints = [tokenizer.fingerprint() for tokenizer in existing or ()]
     if existing:
         name = str(tokenizers)

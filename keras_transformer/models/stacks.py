@@ -1,6 +1,6 @@
 """The encoder's and the decoder's stack, and models of only one of them.
 
-Also a model's weights in a model with other numbers of layers.
+Also a model's weights in a model of other layers or more tokens.
 
 Axes: B batch, S source, T target positions, D model width, V vocabulary.
 """
@@ -8,10 +8,11 @@ Axes: B batch, S source, T target positions, D model width, V vocabulary.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_transformer.config.model import ModelConfig
@@ -254,8 +255,12 @@ def logits(
     return Scores(**options)(x)
 
 
-def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:
-    """Copies a model's weights into a model with other numbers of layers.
+def copy_to_other_shape(
+    source: keras.Model,
+    target: keras.Model,
+    new_tokens: Mapping[str, Sequence[Sequence[int]]] | None = None,
+) -> None:
+    """Copies a model's weights into a model of other layers or more tokens.
 
     A stack's layers come from layers at equal distances in the other one, first
     and last among them (a single layer: from the first). Where it grows, a
@@ -263,13 +268,20 @@ def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:
     of zero and leave the residual stream as it is until training changes them:
     a model that only grows computes at first what the other one does.
 
+    A new token has the mean of the vectors of the tokens that its text is made
+    of, in embeddings and in the output layer; the logits of all others stay.
+
     Args:
         source: built model of `build_transformer`.
-        target: another one, which differs in its numbers of layers alone.
+        target: another one, which differs in its numbers of layers and in new
+            tokens after the same ones, if at all.
+        new_tokens: for "source" and "target" the ids of the tokens that each
+            new one is made of; none: the mean of all.
 
     References: Shleifer and Rush 2020, "Pre-trained Summarization
     Distillation", section 3 (fewer layers); Wu et al. 2024, "LLaMA Pro",
-    section 3 (more).
+    section 3 (more); Hewitt 2021, "Initializing New Word Embeddings for
+    Pretrained Language Models" (tokens).
     """
     values = {weight.path: weight for weight in source.weights}
     depths = {
@@ -280,7 +292,9 @@ def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:
         layer, _, name = weight.path.partition("/")
         stack, _, index = layer.rpartition("_layer_")
         if not stack:
-            weight.assign(values[weight.path])
+            side = "source" if layer == "source_embedding" else "target"
+            parts = (new_tokens or {}).get(side, ())
+            weight.assign(_with_rows(values[weight.path], weight.shape, parts))
             continue
         origin = _origin(int(index), *depths[stack])
         value = values[f"{stack}_layer_{origin}/{name}"]
@@ -290,6 +304,16 @@ def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:
         if copied and _OUTPUT_PROJECTION.search(name):
             value = ops.zeros_like(value)
         weight.assign(value)
+
+
+def _with_rows(weight, shape, parts):
+    """A weight, and along the axis that has to grow the means of its parts."""
+    if tuple(weight.shape) == tuple(shape):
+        return weight
+    axis = [*np.not_equal(weight.shape, shape)].index(True)
+    rows = np.moveaxis(ops.convert_to_numpy(weight), axis, 0)
+    means = [rows[list(ids) or slice(None)].mean(axis=0) for ids in parts]
+    return np.moveaxis(np.concatenate([rows, means]), 0, axis)
 
 
 def _depth(model, stack):

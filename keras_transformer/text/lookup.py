@@ -115,6 +115,10 @@ class LookupTokenizer(Tokenizer):
         """
         return tf.cast(self._ids.lookup(tokens), tf.int32)
 
+    def with_tokens(self, added: Sequence[str]) -> Self:
+        """See `Tokenizer.with_tokens`."""
+        return type(self)([*self.tokens(), *added], **self.options())
+
     @property
     def vocabulary_size(self) -> int:
         """See `Tokenizer.vocabulary_size`."""

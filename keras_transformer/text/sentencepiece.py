@@ -11,7 +11,7 @@ import tensorflow as tf
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.constants import SPACE, SPECIAL_TOKENS, UNK_ID
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.system.files import read_bytes
 from keras_transformer.text.normalization import (
     Normalizer,
@@ -29,6 +29,7 @@ from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import LARGEST_CONTENT, UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
+_Model = sentencepiece_model_pb2.ModelProto
 # A language code, as text and as a piece.
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
@@ -134,6 +135,27 @@ class SentencePieceTokenizer(Tokenizer):
         return type(self)(
             self._model, **self.options() | {"simplify": simplify}
         )
+
+    def with_tokens(self, added: Sequence[str]) -> Self:
+        """See `Tokenizer.with_tokens`."""
+        new = {token: _user_defined(token) for token in added}
+        if len(new) < len(added) or not new.keys().isdisjoint(self.tokens()):
+            raise InputError(
+                "tokens to add are different, and none is there already. "
+                f"Received: {shown(' '.join(added))}"
+            )
+        model = _Model.FromString(self._model)
+        # Pieces that make the unknown one stay behind those that are tokens.
+        others = model.pieces[self.vocabulary_size :]
+        del model.pieces[self.vocabulary_size :]
+        model.pieces.extend(new.values())
+        model.pieces.extend(p for p in others if p.piece not in new)
+        model.trainer_spec.vocab_size = len(model.pieces)
+        options = self.options()
+        if self._known is not None:
+            options["known"] = self._known + len(added)
+        content = model.SerializeToString(deterministic=True)
+        return type(self)(content, **options)
 
     def with_prefix(self, prefix: str) -> Self:
         """See `Tokenizer.with_prefix`."""
@@ -294,6 +316,13 @@ class SentencePieceTokenizer(Tokenizer):
     @classmethod
     def _from_content(cls, content: bytes, options: dict) -> Self:
         return cls(content, **options)
+
+
+def _user_defined(token):
+    """A piece that is cut out of every text."""
+    kind = _Model.SentencePiece.USER_DEFINED
+    return _Model.SentencePiece(piece=token, type=kind, score=0.0)
+
 
 
 def _read(path):

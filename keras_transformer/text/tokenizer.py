@@ -10,7 +10,13 @@ from typing import Any, Self
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
+from keras_transformer.constants import (
+    END_ID,
+    PAD_ID,
+    SPACE,
+    START_ID,
+    UNK_ID,
+)
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import first_symbol
 from keras_transformer.system.checksums import digest
@@ -205,6 +211,45 @@ class Tokenizer(tf.Module):
             f"{prefix!r} is no language code of a {self.kind} tokenizer. "
             "Accepted: none"
         )
+
+    def with_tokens(self, added: Sequence[str]) -> Self:
+        """The same, with more tokens after those that it has.
+
+        Args:
+            added: each of them one token wherever it is in a text, as far as
+                the kind splits text so; `▁` is a space.
+
+        Raises:
+            InputError: one is a token already, or can't be one.
+        """
+        raise NotImplementedError
+
+    def tokens_added_to(self, other: "Tokenizer") -> list[str] | None:
+        """What `with_tokens` would have to add to another for this one.
+
+        None where it is no such extension.
+        """
+        added = self.tokens()[other.vocabulary_size :]
+        if type(self) is not type(other):
+            return None
+        try:
+            extended = other.with_tokens(added) if added else other
+        except InputError:
+            return None
+        same = extended.fingerprint() == self.fingerprint()
+        return added if same else None
+
+    def pieces_of_tokens(self, tokens: Sequence[str]) -> list[list[int]]:
+        """The ids of the tokens that each string is cut into.
+
+        None for a string that isn't made of known tokens alone.
+        """
+        if not tokens:
+            return []
+        texts = [token.replace(SPACE, " ") for token in tokens]
+        unknown = set(self.unknown_ids())
+        rows = self.tokenize(texts).to_list()
+        return [[] if unknown & {*row} else row for row in rows]
 
     def language_codes(self) -> list[str]:
         """Tokens such as `>>cmn_Hans<<`, which name the target's language."""

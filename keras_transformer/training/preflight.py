@@ -9,6 +9,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from keras_transformer.config import Config
+from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.models import build_transformer
 from keras_transformer.system.machine import (
@@ -155,16 +156,17 @@ def check_continues(
                 "without. Accepted without: 0"
             )
         return
-    for side, described in initial.manifest["tokenizers"].items():
-        tokenizer = getattr(prepared, f"{side}_tokenizer")
-        if tokenizer.fingerprint() != described["fingerprint"]:
+    for side in SIDES:
+        ours, theirs = (
+            getattr(each, f"{side}_tokenizer") for each in (prepared, initial)
+        )
+        if ours.tokens_added_to(theirs) is None:
             raise InputError(
                 f"{prepared.path}: its {side} tokenizer isn't the one of "
-                f"{initial.folder} (the fingerprints differ). Accepted: data "
+                f"{initial.folder}, nor that with more tokens. Accepted: data "
                 f"prepared with --tokenizers {initial.folder}"
             )
-    ours = dataclasses.asdict(config.model)
-    theirs = dataclasses.asdict(initial.config.model)
+    ours, theirs = map(dataclasses.asdict, (config.model, initial.config.model))
     free = list(_FREE)
     if ours["positions"] == theirs["positions"] != "learned":
         free.append("max_length")

@@ -32,7 +32,7 @@ from keras_transformer.config import Config
 from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.models import build_transformer
-from keras_transformer.models.stacks import copy_to_other_depth
+from keras_transformer.models.stacks import copy_to_other_shape
 from keras_transformer.system.files import (
     LARGEST_JSON,
     new_folder,
@@ -125,9 +125,10 @@ class Run:
             config: model, training and decoding; the data's part is
                 replaced by what the data was prepared with.
             prepared: `PreparedData`.
-            initial: a run of the same tokenizers and model, but for the
-                numbers of layers, whose best weights are copied to start
-                from (`copy_to_other_depth`); None: random weights.
+            initial: a run of the same tokenizers, or fewer tokens, and the
+                same model, but for the numbers of layers, whose best weights
+                are copied to start from (`copy_to_other_shape`); None: random
+                weights.
 
         Raises:
             InputError: the folder isn't empty, or the data can't
@@ -400,6 +401,11 @@ def _is_of_a_run(manifest):
         return False
 
 
+def _new_tokens(old, new) -> list[list[int]]:
+    """The ids in `old` of what each further token of `new` is made of."""
+    return old.pieces_of_tokens(new.tokens()[old.vocabulary_size :])
+
+
 def _copy_initial(initial, run, folder) -> dict:
     """Copies a run's best weights to a new one, made in `folder`.
 
@@ -410,11 +416,16 @@ def _copy_initial(initial, run, folder) -> dict:
     notes = read_notes(source) | {"run": run.id}
     digests = notes.pop("sha256", [None])
     path = weights_path(folder / "weights", INITIAL)
-    if initial.config.model.depths == run.config.model.depths:
+    new_tokens = {
+        "source": _new_tokens(initial.source_tokenizer, run.source_tokenizer),
+        "target": _new_tokens(initial.target_tokenizer, run.target_tokenizer),
+    }
+    depths = initial.config.model.depths
+    if depths == run.config.model.depths and not any(new_tokens.values()):
         copy_weights(source, path, notes)
     else:
         model = run.build_model()
-        copy_to_other_depth(initial.load_model("best"), model)
+        copy_to_other_shape(initial.load_model("best"), model, new_tokens)
         save_weights(path, model, notes)
     before = initial.manifest.get(INITIAL, {})
     imported = initial.manifest.get("imported") or before.get("imported")

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.contract import layout
 from keras_transformer.data.distilled import source_lines
+from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.writer.signatures import TracedSignatures
 from keras_transformer.importing.folders import copy_own_files
@@ -43,6 +44,35 @@ def test_ids_are_those_of_transformers(kind, side, import_of, references):
 @KINDS
 def test_logits_are_those_of_transformers(kind, import_of, references):
     references[kind].assert_logits(import_of(kind, "sinusoidal"))
+
+
+@pytest.mark.filterwarnings("ignore:.*unknown to the tokenizers:UserWarning")
+@KINDS
+def test_more_tokens_change_no_logit_of_others(
+    kind, import_of, references, tmp_path
+):
+    run, reference = import_of(kind), references[kind]
+    corpus = tmp_path / "pairs.tsv"
+    rows = zip(reference.sources, reference.targets, strict=True)
+    corpus.write_text("".join(f"⟨1⟩{s}⟨/1⟩\t{t}\n" for s, t in rows))
+    data = prepare(
+        [corpus],
+        tmp_path / "data",
+        run.config.data,
+        tokenizers=run.folder,
+        add_tokens=["⟨1⟩", "⟨/1⟩"],
+    )
+    child = Run.create(tmp_path / "run", run.config, data, run)
+    assert child.source_tokenizer.tokens()[-2:] == ["⟨1⟩", "⟨/1⟩"]
+    ids = child.source_tokenizer.tokenize(reference.sources).to_list()
+    assert ids == run.source_tokenizer.tokenize(reference.sources).to_list()
+    size = run.target_tokenizer.vocabulary_size
+    rows = np.random.default_rng(1).integers(0, size, (2, 5)).astype("int32")
+    inputs = {"source_ids": rows, "target_ids": rows}
+    before = np.array(run.load_model()(inputs, training=False))
+    after = np.array(child.load_model("initial")(inputs, training=False))
+    assert after.shape[-1] == size + 2
+    np.testing.assert_array_equal(after[..., :size], before)
 
 
 def test_marian_and_transformers_differ_by_positions(import_of, references):
