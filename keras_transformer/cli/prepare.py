@@ -30,6 +30,7 @@ from keras_transformer.cli.console import (
     load_tensorflow,
     say,
     table,
+    visible,
 )
 from keras_transformer.cli.options import (
     add_config_options,
@@ -39,7 +40,7 @@ from keras_transformer.cli.options import (
     check_engine_options,
     config_changes,
 )
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
@@ -168,6 +169,11 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
     rows = [
         (name, _counted(counts)) for name, counts in report["cleaning"].items()
     ]
+    # Of each reason one; the manifest has more.
+    rows += [
+        (f"such as {reason}", _sample(*pairs[0]))
+        for reason, pairs in report["samples"].items()
+    ]
     corpora = report["corpora"]
     if len(corpora) > 1 or any(c["weight"] != 1 or c["tag"] for c in corpora):
         rows += [("corpus", _corpus(corpus)) for corpus in corpora]
@@ -210,6 +216,11 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
             "training; scores on them will be too good "
             "(--set data.remove_leaked=side leaves those out of training)"
         )
+
+
+def _sample(source, target):
+    """A pair that was dropped, in a line."""
+    return visible(" | ".join(shown(text, 60) for text in (source, target)))
 
 
 def _corpus(corpus):

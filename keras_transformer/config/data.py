@@ -27,6 +27,7 @@ TokenizerKind = Literal[
 ]
 # Those whose vocabulary is a model of SentencePiece.
 SUBWORD_KINDS = ("sentencepiece", "mixed")
+FILTERS = ("script", "copies", "language", "numbers", "alignment")
 _LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
 _SIZE = Rule("more than the 4 reserved tokens", lambda value: value > 4)
 _MOST_TOKENS = at_most(1 << 24)
@@ -72,8 +73,11 @@ class DataConfig(Section):
     # longer side to shorter; 0: no limit
     max_length_ratio: Annotated[float, _LENGTH_RATIO] = 9.0
     remove_duplicates: bool = True  # exact duplicate pairs
-    check_script: bool = False  # drop text not in its language's script
-    remove_copies: bool = False  # drop pairs whose sides are the same
+    # Training pairs to drop by their text: script, text not in its language's
+    # script; copies, sides that are the same; language, another language than
+    # a side's, needs the extra [filters]; numbers, those that differ;
+    # alignment, sides that don't translate each other by IBM model 1
+    filters: tuple[str, ...] = ()
     # Training pairs to drop because a dev or held-out file has the same pair,
     # the same source or either side; none: they are kept
     remove_leaked: Literal["none", "pair", "source", "side"] = "none"
@@ -91,6 +95,11 @@ class DataConfig(Section):
             if code := code_of_name(tag):
                 accepted = f"a language tag; {tag} is {code}"
             self.require(name, accepted, not tag or is_tag(tag))
+        self.require(
+            "filters",
+            "a list of " + ", ".join(FILTERS),
+            set(self.filters) <= {*FILTERS},
+        )
         kinds = {self.source_kind, self.target_kind}
         self.require(
             "shared_vocabulary",

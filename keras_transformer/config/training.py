@@ -54,6 +54,9 @@ class TrainingConfig(Section):
     # SentencePiece; 0: none. Unigram: the exponent on the probabilities, 0.1
     # to 0.5; bpe: the fraction of merges left out, 0.1.
     subword_sampling: Annotated[float, _EXPONENT] = 0.0
+    # The fraction of pairs that each epoch changes as people's text differs, in
+    # capitals, typing errors, final stops, numbers or joined sentences; 0: none
+    augment: Annotated[float, _EXPONENT] = 0.0
     # epochs without a better dev score; 0: off
     early_stopping: NonNegativeInt = 0
     # epochs between dev BLEU measurements; 0: never

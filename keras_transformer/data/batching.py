@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import LINKS
+from keras_transformer.data.augmentation import Augmentation
 from keras_transformer.data.batch_plan import (
     BatchSize,
     count_batches,
@@ -64,6 +65,8 @@ class TrainingBatches:
         length_buckets: as `BatchSize.buckets`; pairs without tokens fill a
             batch up.
         padded_lengths: as of `BatchSize`.
+        augmentation: changes pairs of each batch first, which may become fewer
+            and longer; None: none.
         sampling: resamples each batch's subword segmentations; None: the
             stored ids. Batches are planned by those, and the sampled ones are
             mostly more, so that a batch may exceed its tokens.
@@ -88,6 +91,7 @@ class TrainingBatches:
         seed: int = 1,
         length_buckets: tuple[int, ...] = (),
         padded_lengths: tuple[int, ...] = (),
+        augmentation: Augmentation | None = None,
         sampling: SubwordSampling | None = None,
         replicas: int = 1,
         share: tuple[int, int] = (0, 1),
@@ -103,6 +107,7 @@ class TrainingBatches:
         )
         self._share = share
         self._seed = seed
+        self._augmentation: Any = augmentation
         self._sampling: Any = sampling
         self._pools = ShufflePools(prepared, "train", shuffle_buffer)
         self._counts = self._pools.count_batches(self._size, shuffled=True)
@@ -151,7 +156,7 @@ class TrainingBatches:
             dataset,
             self._plan,
             self._size,
-            self._sampling and self._sample,
+            self._changed,
             self._share,
             self._align,
         )
@@ -189,8 +194,13 @@ class TrainingBatches:
         left = ends > first_batch
         return groups[left].astype(np.int64), skips[left].astype(np.int64)
 
-    def _sample(self, sources, targets, epoch, group, pool, skip, left):
-        return self._sampling(sources, targets, epoch, group, pool, left)
+    def _changed(self, sources, targets, epoch, group, pool, skip, left):
+        """The plain ids of a batch after augmentation and sampling."""
+        for change in (self._augmentation, self._sampling):
+            if change is not None:
+                key = epoch, group, pool, left
+                sources, targets = change(sources, targets, *key)
+        return sources, targets
 
     def _plan(self, lengths, epoch, group, pool, skip):
         """The batches of one pool, of whose group `skip` are left out."""

@@ -4,34 +4,37 @@ The checks, in their order; a pair is counted under the first that it fails:
 
 1. `empty`: a side has no text, or no token.
 2. `long_line`: a line has more than `max_line_bytes`, and wasn't read.
-3. `wrong_script`: a side isn't in its language's script (option).
-4. `copied`: both sides are the same text (option).
-5. `leaked`: a held-out file has the pair too, or a side of it (option).
-6. `duplicate`: the corpus has the same cleaned pair already (option).
-7. `shared_with_dev`: the dev split that was taken from the corpus has a side
+3. `wrong_script`, `copied`, `wrong_language` and `other_numbers`: by filters
+   of `data.filters` (options).
+4. `leaked`: a held-out file has the pair too, or a side of it (option).
+5. `duplicate`: the corpus has the same cleaned pair already (option).
+6. `shared_with_dev`: the dev split that was taken from the corpus has a side
    of it.
-8. `not_sampled`: its corpus has a weight, and the fraction of it that is
+7. `not_sampled`: its corpus has a weight, and the fraction of it that is
    trained on leaves the pair out (option).
-9. `over_long`: a side has more than `max_length` tokens.
-10. `length_ratio`: the longer side has more than `max_length_ratio` times the
+8. `over_long`: a side has more than `max_length` tokens.
+9. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
+10. `unaligned`: its sides don't translate each other, see `data.alignment`
+   (option).
 
-The second is of `data.bounded_lines`. The other ones of the first four look at
-one pair alone and are here, as are the last two and the second half of the
-first, which count tokens and run when the tokenizers exist. The others look at
-all pairs: see `data.selection`.
+The second is of `data.bounded_lines`. The first and the third look at one pair
+alone and are here, as are the last three and the second half of the first,
+which look at tokens and run when the tokenizers exist. The others look at all
+pairs: see `data.selection`.
 """
 
 import collections
-import functools
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from keras_transformer.blank import is_blank
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.keys import without_tags
+from keras_transformer.data.filters import text_filters
+from keras_transformer.data.keys import fingerprints, without_tags
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     fraction_in_scripts,
@@ -45,13 +48,18 @@ REASONS = (
     "long_line",
     "wrong_script",
     "copied",
+    "wrong_language",
+    "other_numbers",
     "leaked",
     "duplicate",
     "shared_with_dev",
     "not_sampled",
     "over_long",
     "length_ratio",
+    "unaligned",
 )
+# Dropped pairs that a report shows of a reason, and their characters.
+_SAMPLES, _SHOWN = 5, 200
 
 
 class CleaningReport:
@@ -60,12 +68,16 @@ class CleaningReport:
     Attributes:
         read: pairs of the files.
         repeated: copies that the weights of corpora add to them.
+        dropped: counts by reason.
+        samples: of pairs that were dropped for their text, by reason: random
+            ones, each after the number that it was drawn by.
     """
 
     def __init__(self) -> None:
         self.read = 0
         self.repeated = 0
         self.dropped = collections.Counter({reason: 0 for reason in REASONS})
+        self.samples: dict[str, list] = {}
 
     @property
     def kept(self) -> int:
@@ -76,15 +88,44 @@ class CleaningReport:
         """Counts pairs that were dropped for a reason."""
         self.dropped[reason] += count
 
+    def drop_where(
+        self, reason: str, failed: np.ndarray, pairs: Sequence[Pair] = ()
+    ) -> None:
+        """Counts pairs that were dropped for a reason, and keeps samples.
+
+        Args:
+            reason: of `REASONS`.
+            failed: bool `(N,)`, which ones were.
+            pairs: the text of all; none: no samples.
+        """
+        self.drop(reason, int(failed.sum()))
+        if dropped := list(itertools.compress(pairs, failed)):
+            numbers = fingerprints(map("\t".join, dropped), "sample").tolist()
+            shown = [[text[:_SHOWN] for text in pair] for pair in dropped]
+            drawn = zip(numbers, *zip(*shown, strict=True), strict=True)
+            self._keep_samples(reason, drawn)
+
+    def _keep_samples(self, reason, drawn):
+        drawn = {*self.samples.get(reason, ()), *map(tuple, drawn)}
+        # Those of the lowest numbers, whichever come first.
+        self.samples[reason] = sorted(drawn)[:_SAMPLES]
+
     def drop_long_lines(self, count: int) -> None:
         """Counts pairs of over-long lines, dropped as the empty ones left."""
         self.drop("empty", -count)
         self.drop("long_line", count)
 
-    def add(self, read: int, dropped: Mapping[str, int]) -> None:
-        """Adds the counts of another part of the corpus."""
+    def add(
+        self,
+        read: int,
+        dropped: Mapping[str, int],
+        samples: Mapping[str, Iterable[Sequence]],
+    ) -> None:
+        """Adds what was counted in another part of the corpus."""
         self.read += read
         self.dropped.update(dropped)
+        for reason, drawn in samples.items():
+            self._keep_samples(reason, drawn)
 
     def to_dict(self) -> dict:
         """`read`, `kept`, a count for each reason in order, `repeated`."""
@@ -93,6 +134,17 @@ class CleaningReport:
             "kept": self.kept,
             **{reason: self.dropped[reason] for reason in REASONS},
             "repeated": self.repeated,
+        }
+
+    def shown_samples(self) -> dict[str, list[list[str]]]:
+        """Some pairs of each reason that looks at text, cut if they are long.
+
+        Random ones, the same however the corpus was ordered.
+        """
+        return {
+            reason: [pair for _, *pair in self.samples[reason]]
+            for reason in REASONS
+            if reason in self.samples
         }
 
     def __str__(self) -> str:
@@ -131,14 +183,7 @@ class Cleaner:
             config.simplify_chinese and is_simplified_chinese(language)
             for language in languages
         ]
-        self._checks: dict[str, Callable[[Pair], bool]] = {}
-        if check and config.check_script:
-            scripts = tuple(map(scripts_of_language, languages))
-            self._checks["wrong_script"] = functools.partial(
-                _is_in_scripts, scripts
-            )
-        if check and config.remove_copies:
-            self._checks["copied"] = _is_no_copy
+        self._checks = text_filters(config) if check else {}
 
     def __call__(
         self, pairs: Sequence[Pair], report: CleaningReport
@@ -159,9 +204,9 @@ class Cleaner:
         ]
         report.drop("empty", len(pairs) - len(left))
         for reason, passes in self._checks.items():
-            kept = list(filter(passes, left))
-            report.drop(reason, len(left) - len(kept))
-            left = kept
+            kept = np.array([passes(pair) for pair in left], bool)
+            report.drop_where(reason, ~kept, left)
+            left = list(itertools.compress(left, kept))
         return left
 
     def _clean(self, texts, side):
@@ -170,34 +215,6 @@ class Cleaner:
             text.replace("\t", " ").replace("\r", " ").strip() for text in texts
         ]
         return simplify(texts) if self._simplified[side] else texts
-
-
-def _is_in_scripts(scripts, pair):
-    """True if both sides are mostly in the scripts of their languages.
-
-    A side passes if half of its words are (see `fraction_in_scripts`), if it
-    has no letters, or if its language has no known script.
-    """
-    source, target = pair
-    for text, known in zip(
-        (without_tags(source), target), scripts, strict=True
-    ):
-        fraction = fraction_in_scripts(text, known) if known else None
-        if fraction is not None and fraction < 0.5:
-            return False
-    return True
-
-
-def _is_no_copy(pair):
-    """True if the sides differ in more than case and white space.
-
-    Pairs without letters pass: a number is its own translation.
-    """
-    source, target = pair
-    # What looks like a tag may be markup, which a copy has on both sides.
-    sides = source, without_tags(source), target
-    *sources, copy = ("".join(side.casefold().split()) for side in sides)
-    return copy not in sources or not any(map(str.isalpha, target))
 
 
 def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
@@ -245,6 +262,7 @@ def keep_by_length(
     config: DataConfig,
     report: CleaningReport,
     check_ratio: bool = True,
+    pairs: Sequence[Pair] = (),
 ) -> np.ndarray:
     """Marks the pairs that pass the checks that count tokens.
 
@@ -252,8 +270,9 @@ def keep_by_length(
         source_lengths: int `(N,)`, tokens of each source.
         target_lengths: int `(N,)`, tokens of each target.
         config: gives `max_length` and `max_length_ratio`.
-        report: counts are added here.
+        report: counts are added here, and samples.
         check_ratio: False leaves the check of the ratio out.
+        pairs: their text; none: the report gets no samples.
 
     Returns:
         bool `(N,)`.
@@ -267,6 +286,6 @@ def keep_by_length(
         uneven = longer > config.max_length_ratio * shorter
         uneven &= ~(empty | over_long)
     report.drop("empty", int(empty.sum()))
-    report.drop("over_long", int(over_long.sum()))
-    report.drop("length_ratio", int(uneven.sum()))
+    report.drop_where("over_long", over_long, pairs)
+    report.drop_where("length_ratio", uneven, pairs)
     return ~(empty | over_long | uneven)

@@ -26,12 +26,15 @@ from keras_transformer.data.cleaning import (
 )
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.database import CHUNK, Database
+from keras_transformer.data.filters import ALIGNMENT
 from keras_transformer.data.keys import key_range, pair_keys
 from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.mixing import tagged
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.machine import set_threads
 
+# The path of the model of the filter `alignment`, while it is wanted.
+ALIGNMENT_MODEL = "work/alignment.npz"
 # Ids of pairs that a corpus may have.
 _IDS = 1 << 40
 
@@ -47,11 +50,13 @@ class CleanedBlock(NamedTuple):
         corpus: that it is of, an index.
         read: pairs.
         dropped: of them, by reason.
+        samples: of these, see `CleaningReport`.
     """
 
     corpus: int
     read: int
     dropped: dict[str, int]
+    samples: dict[str, list]
 
 
 class EncodedShard(NamedTuple):
@@ -60,11 +65,13 @@ class EncodedShard(NamedTuple):
     Attributes:
         description: the file as the manifest lists it.
         dropped: pairs left out, by reason.
+        samples: of these, see `CleaningReport`.
         tokens: int64 `(2, 2)`: of each side all tokens, and unknown ones.
     """
 
     description: dict
     dropped: dict[str, int]
+    samples: dict[str, list]
     tokens: np.ndarray
 
 
@@ -127,8 +134,9 @@ class CorpusTasks:
             "source": [source for source, _ in pairs],
             "target": [target for _, target in pairs],
         }
-        dropped = dict(report.dropped)
-        return CleanedBlock(block.corpus, report.read, dropped), rows
+        dropped, samples = dict(report.dropped), report.samples
+        cleaned = CleanedBlock(block.corpus, report.read, dropped, samples)
+        return cleaned, rows
 
     def write_rewritten(
         self, split: str, shard: int, shards: int, rewrite: Rewrite
@@ -184,7 +192,7 @@ class CorpusTasks:
     ) -> EncodedShard:
         """Does the same with text that is given.
 
-        Only training pairs are checked for their length ratio.
+        Only training pairs are checked for their length ratio and alignment.
         """
         self._set_up()
         from keras_transformer.data.records import Ids, shard_name, write_shard
@@ -211,18 +219,19 @@ class CorpusTasks:
                         strict=True,
                     )
                 ]
-                source, target = (side.lengths for side in sides)
-                kept = keep_by_length(
-                    source, target, self._config, report, not is_dev
-                )
-                sides = [side.only(kept) for side in sides]
+                for keep in (self._keep_by_length, self._keep_aligned):
+                    kept = keep(split, pairs, *sides, report)
+                    sides = [side.only(kept) for side in sides]
+                    pairs, written = (
+                        list(itertools.compress(each, kept))
+                        for each in (pairs, written)
+                    )
                 tokens[...] += [
                     [len(side.values), int(np.isin(side.values, ids).sum())]
                     for side, ids in zip(sides, unknown, strict=True)
                 ]
                 if is_dev:
-                    kept_pairs = itertools.compress(written, kept)
-                    lines.extend(f"{a}\t{b}\n" for a, b in kept_pairs)
+                    lines.extend(f"{a}\t{b}\n" for a, b in written)
                 yield sides
 
         path = self._folder / shard_name(split, shard, shards)
@@ -232,7 +241,24 @@ class CorpusTasks:
             content = "".join(lines).encode()
             (self._work / f"dev-{shard:06d}.tsv").write_bytes(content)
         description = describe_file(path) | {"pairs": len(lengths)}
-        return EncodedShard(description, dict(report.dropped), tokens)
+        return EncodedShard(
+            description, dict(report.dropped), report.samples, tokens
+        )
+
+    def _keep_by_length(self, split, pairs, sources, targets, report):
+        return keep_by_length(
+            sources.lengths,
+            targets.lengths,
+            self._config,
+            report,
+            check_ratio=split != "dev",
+            pairs=pairs,
+        )
+
+    def _keep_aligned(self, split, pairs, sources, targets, report):
+        if split == "dev" or ALIGNMENT not in self._config.filters:
+            return np.ones(len(pairs), bool)
+        return self._alignment.keep(sources, targets, pairs, report)
 
     def _masked(self, pair):
         return mask_pair(pair, self._config.placeholders)[0]
@@ -274,6 +300,12 @@ class CorpusTasks:
     @functools.cached_property
     def _cleaner(self):
         return Cleaner(self._config)
+
+    @functools.cached_property
+    def _alignment(self):
+        from keras_transformer.data.alignment import AlignmentModel
+
+        return AlignmentModel.load(self._folder / ALIGNMENT_MODEL)
 
     @functools.cached_property
     def _splits(self):

@@ -144,8 +144,9 @@ class DistilledData:
         shards, lengths = self._write_training(folder)
         report = CleaningReport()
         for column in self._columns[:2]:  # All ranks have one report.
-            report.add(column.report.read, column.report.dropped)
-            report.repeated += column.report.repeated
+            each = column.report
+            report.add(each.read, each.dropped, each.samples)
+            report.repeated += each.repeated
         require_pairs(report, _TRAIN)
         splits = prepared.manifest["splits"] | {
             _TRAIN: {"pairs": report.kept, "lengths": lengths, "shards": shards}

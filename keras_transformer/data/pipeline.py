@@ -17,19 +17,21 @@ import numpy as np
 
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
+from keras_transformer.data.alignment import AlignmentModel
 from keras_transformer.data.cleaning import (
     Cleaner,
     CleaningReport,
     require_pairs,
 )
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.corpus_tasks import Rewrite
+from keras_transformer.data.corpus_tasks import ALIGNMENT_MODEL, Rewrite
 from keras_transformer.data.corpus_tokenizers import (
     build_tokenizers,
     vocabulary_size,
 )
 from keras_transformer.data.database import CHUNK
 from keras_transformer.data.engines import Engine
+from keras_transformer.data.filters import ALIGNMENT
 from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.masking import COUNTS, Masker
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
@@ -151,8 +153,8 @@ class Pipeline:
         """
         report = self.reports[TRAIN]
         self.mixture = Mixture(corpora)
-        for corpus, read, dropped in self._engine.clean(corpora):
-            report.add(read, dropped)
+        for corpus, read, dropped, samples in self._engine.clean(corpora):
+            report.add(read, dropped, samples)
             self.mixture.read[corpus] += read
             self._progress("reading train", report.read, None)
         require_pairs(report, " ".join(str(c.file) for c in corpora))
@@ -320,6 +322,22 @@ class Pipeline:
                 self._progress(stage, done, total)
             yield text
 
+    def learn_alignment(
+        self, tokenizers: tuple[Tokenizer, Tokenizer]
+    ) -> float | None:
+        """Learns what the filter `alignment` has to know, if it is wanted.
+
+        Returns:
+            the limit of scores; None if no pair will be dropped.
+        """
+        if ALIGNMENT not in self._config.filters:
+            return None
+        self._progress("aligning", 0, None)
+        texts = map(self._engine.training_text, SIDES)
+        model = AlignmentModel.learn(zip(*texts, strict=True), *tokenizers)
+        model.save(self._folder / ALIGNMENT_MODEL)
+        return model.limit if np.isfinite(model.limit) else None
+
     def encode(self) -> tuple[dict, dict[str, dict[str, float]]]:
         """Writes the records of all splits, of dev also the text.
 
@@ -342,10 +360,10 @@ class Pipeline:
         report, shards = self.reports[split], self._shards[split]
         total = report.kept
         described, tokens = [], np.zeros((2, 2), np.int64)
-        for encoded in self._engine.encode(split, shards):
-            described.append(encoded.description)
-            report.add(0, encoded.dropped)
-            tokens += encoded.tokens
+        for shard in self._engine.encode(split, shards):
+            described.append(shard.description)
+            report.add(0, shard.dropped, shard.samples)
+            tokens += shard.tokens
             done = total * len(described) // shards
             self._progress(f"writing {split}", done, total)
         require_pairs(report, split)

@@ -22,6 +22,7 @@ from keras_transformer.data.corpus_tokenizers import (
     save_tokenizers,
 )
 from keras_transformer.data.engines import ENGINES, local_engine
+from keras_transformer.data.filters import ALIGNMENT, check_filters
 from keras_transformer.data.mixing import WeightedCorpus, with_tags
 from keras_transformer.data.pipeline import Pipeline, Progress
 from keras_transformer.data.prepared import (
@@ -118,8 +119,10 @@ def prepare(
 
     Returns:
         The prepared data; of an address only what the manifest has. Its
-        `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
-        `Mixture.describe`), `markup` and `terms` (see `Pipeline.put_symbols`),
+        `report` has `cleaning` (counts for `train` and `dev`), `samples` (pairs
+        that were dropped from training, by reason), `alignment_limit` (of
+        scores, see `data.alignment`), `corpora` (see `Mixture.describe`),
+        `markup` and `terms` (see `Pipeline.put_symbols`),
         `dev_overlap` (pairs of a dev file of which a side is in training),
         `vocabulary_sizes`, `train_unknown_share` and `dev_unknown_share`
         (unknown tokens, and bytes of characters without a token, over tokens),
@@ -195,6 +198,13 @@ def prepare(
         # As it will be read: with lists in place of tuples.
         manifest = sealed(json.loads(json.dumps(manifest)))
         write_json(folder / MANIFEST, manifest)
+    limit = manifest["report"]["alignment_limit"]
+    if ALIGNMENT in config.filters and limit is None:
+        warnings.warn(
+            "the filter alignment drops nothing: too few pairs, or too many "
+            "whose sides don't translate each other, to tell these from others",
+            stacklevel=3,
+        )
     for side, share in manifest["report"]["train_unknown_share"].items():
         if existing and share > _MOST_UNKNOWN:
             warnings.warn(
@@ -272,6 +282,7 @@ class _Inputs:
     held_out: list[WeightedCorpus]
 
     def check(self, config):
+        check_filters(config)
         if not self.train:
             raise InputError("no training file. Accepted: one or more")
         sizes = config.source_vocabulary_size, config.target_vocabulary_size
@@ -345,12 +356,15 @@ def _run(pipeline, inputs, tokenizers, folder, glossary):
     tokenizers = tokenizers or pipeline.build_tokenizers()
     save_tokenizers(tokenizers, folder)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
+    limit = pipeline.learn_alignment(tokenizers)
     splits, unknown = pipeline.encode()
     reports = pipeline.reports.items()
     return {
         "counts": {split: report.kept for split, report in reports},
         "report": {
             "cleaning": {split: report.to_dict() for split, report in reports},
+            "samples": pipeline.reports["train"].shown_samples(),
+            "alignment_limit": limit,
             "corpora": pipeline.mixture.describe(),
             **symbols,
             "dev_overlap": overlap,

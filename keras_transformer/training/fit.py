@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import keras
 
+from keras_transformer.data.augmentation import augmentation
 from keras_transformer.data.batch_plan import geometric_lengths
 from keras_transformer.data.batching import (
     TrainingBatches,
@@ -279,15 +280,15 @@ def _has_checkpoint(path, run):
 
 def _training_batches(run, prepared):
     training = run.config.training
+    tokenizers = run.source_tokenizer, run.target_tokenizer
     return TrainingBatches(
         prepared,
         batch_tokens=training.batch_tokens,
         batch_sentences=training.batch_sentences,
         seed=training.seed,
         **_lengths(run.config),
-        sampling=subword_sampling(
-            run.config, (run.source_tokenizer, run.target_tokenizer)
-        ),
+        augmentation=augmentation(run.config, tokenizers),
+        sampling=subword_sampling(run.config, tokenizers),
         replicas=_row_multiple(),
         share=_share(),
         align=WordAligner.of(prepared) if training.guided_alignment else None,

@@ -35,7 +35,7 @@ def test_empty_sides_are_dropped_and_counted():
 def test_a_pair_counts_under_the_first_check_that_drops_it():
     pairs = [("我", "我"), ("A", "a"), ("I see", "看"), (" ", "x")]
     pairs += [("I see", "看")]  # A duplicate, which only a database knows.
-    options = {"check_script": True, "remove_copies": True}
+    options = {"filters": ("script", "copies")}
     left, dropped = cleaned(pairs, **options)
     assert left == [("I see", "看")] * 2
     assert dropped == {"empty": 1, "wrong_script": 2}
@@ -103,7 +103,7 @@ def test_either_side_in_a_wrong_script_is_dropped(
     source_language, target_language = languages.split()
     left, dropped = cleaned(
         [(source, target)],
-        check_script=True,
+        filters=("script",),
         source_language=source_language,
         target_language=target_language,
     )
@@ -126,9 +126,31 @@ def test_either_side_in_a_wrong_script_is_dropped(
     ],
 )
 def test_a_copy_is_equal_text_with_letters(source, target, kept):
-    left, dropped = cleaned([(source, target)], remove_copies=True)
+    left, dropped = cleaned([(source, target)], filters=("copies",))
     assert bool(left) == kept
     assert dropped == ({} if kept else {"copied": 1})
+
+
+def test_samples_are_some_of_the_dropped_pairs_in_any_order():
+    pairs = [(f"Hello {n}", f"hello {n}") for n in range(20)]
+    pairs += [("Hi", "你好"), ("Hi" * 300, "hi" * 300)]
+    whole, backwards, parts = (CleaningReport() for _ in range(3))
+    cleaner = Cleaner(word_data(filters=("copies",)))
+    cleaner(pairs, whole)
+    cleaner(pairs[::-1], backwards)
+    for part in (pairs[5:], pairs[:5]):
+        report = CleaningReport()
+        cleaner(part, report)
+        # As a worker's report comes, in lists.
+        samples = {k: [*map(list, v)] for k, v in report.samples.items()}
+        parts.add(report.read, report.dropped, samples)
+    samples = whole.shown_samples()
+    assert samples == backwards.shown_samples() == parts.shown_samples()
+    (copies,) = samples.values()
+    dropped = {tuple(text[:200] for text in pair) for pair in pairs[:20]}
+    dropped.add(("Hi" * 100, "hi" * 100))
+    assert len(copies) == 5
+    assert {*map(tuple, copies)} < dropped
 
 
 EN, ZH, RU = "a red cat", "一只红猫", "рыжий кот"

@@ -128,8 +128,7 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
     ]
     path = write("a.tsv", "".join(lines))
     config = word_data(
-        check_script=True,
-        remove_copies=True,
+        filters=("script", "copies"),
     )
     prepared = prepare([path], tmp_path / "out", config, dev=path)
     cleaning = prepared.report["cleaning"]
@@ -139,6 +138,10 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
     assert len(left) == 2
     assert {target for _, target in left} == {"一只猫"}
     assert [cleaning["dev"][reason] for reason in reasons] == [0] * 3
+    assert prepared.report["samples"] == {
+        "wrong_script": [["кот", "一只猫"]],
+        "copied": [["ok 中", "OK中"]],
+    }
     assert prepared.counts == {"train": 2, "dev": 5}
 
 

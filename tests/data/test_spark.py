@@ -93,6 +93,7 @@ def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
         source_tokenizer="sentencepiece",
         source_vocabulary_size=60,
         remove_leaked="side",
+        filters=("script", "copies", "numbers", "alignment"),
     )
     assert_same(
         [files / "odd*1[x].tsv", files / "more.tsv.gz"],

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus_tasks import (
+    ALIGNMENT_MODEL,
     CleanedBlock,
     CorpusTasks,
     EncodedShard,
@@ -116,8 +117,8 @@ class SparkEngine:
         self.tables.view(
             PAIRS, self._cleaned.where("report IS NULL").drop("report")
         )
-        for corpus, _, read, dropped, _ in reports:
-            yield CleanedBlock(corpus, read, dropped)
+        for corpus, _, *counted, _ in reports:
+            yield CleanedBlock(corpus, *counted)
 
     def sort(self, split: str, query: str) -> None:
         """See `Engine.sort`."""
@@ -179,7 +180,7 @@ class SparkEngine:
             self._config,
             split,
             shards,
-            self._tokenizer_files(),
+            self._files(),
             str(self._out or self._folder),
             self._set_up,
         )
@@ -206,9 +207,14 @@ class SparkEngine:
                 split, number, shards, []
             )
 
-    def _tokenizer_files(self):
+    def _files(self):
+        folder = self._folder
+        paths = [
+            *(folder / SOURCE_TOKENIZER).iterdir(),
+            *(folder / TARGET_TOKENIZER).iterdir(),
+            *folder.glob(ALIGNMENT_MODEL),
+        ]
         return {
-            path.relative_to(self._folder).as_posix(): path.read_bytes()
-            for name in (SOURCE_TOKENIZER, TARGET_TOKENIZER)
-            for path in (self._folder / name).iterdir()
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in paths
         }

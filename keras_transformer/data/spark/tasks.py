@@ -60,7 +60,7 @@ def clean(
 
     Yields:
         the pairs that are kept, and rows with a `report`: JSON of the corpus,
-        a line, pairs read and dropped, and an error's message or None.
+        a line, pairs read and dropped, samples, and an error's message or None.
     """
     tasks = CorpusTasks(pathlib.Path(), config)
     for batch in batches:
@@ -70,10 +70,9 @@ def clean(
                 for block in read_part(part, line_bytes=config.max_line_bytes):
                     cleaned, rows = tasks.clean(block, corpora[corpus].tag)
                     yield _cleaned_batch(rows, len(rows["source"]))
-                    _, read, dropped = cleaned
-                    yield _report(corpus, line, read, dropped, None)
+                    yield _report(corpus, line, *cleaned[1:], None)
             except InputError as error:
-                yield _report(corpus, line, 0, {}, str(error))
+                yield _report(corpus, line, 0, {}, {}, str(error))
 
 
 def _report(*values):
@@ -156,7 +155,8 @@ class Encoder:
         config: of the data.
         split: of the shards.
         shards: of the split.
-        tokenizers: the files of both, by their paths in prepared data.
+        files: those of both tokenizers and, if wanted, the model of the filter
+            `alignment`, by their paths in prepared data.
         out: the folder of the prepared data, on a file system that all
             workers share, or an address; files are put there.
         set_up: called before TensorFlow is used.
@@ -167,14 +167,14 @@ class Encoder:
         config: DataConfig,
         split: str,
         shards: int,
-        tokenizers: Mapping[str, bytes],
+        files: Mapping[str, bytes],
         out: str,
         set_up: Callable[[], None],
     ) -> None:
         self._config = config
         self._split = split
         self._shards = shards
-        self._tokenizers = tokenizers
+        self._files = files
         self._out = out
         self._set_up = set_up
 
@@ -195,7 +195,7 @@ class Encoder:
         )
         folder, tasks = self._worker
         result = tasks.encode_texts(self._split, shard, self._shards, texts)
-        _publish(pathlib.Path(folder.name), self._out, self._tokenizers)
+        _publish(pathlib.Path(folder.name), self._out, self._files)
         row = {
             "shard": pa.array([shard], pa.int64()),
             "result": pa.array([pickle.dumps(result)], pa.binary()),
@@ -208,7 +208,7 @@ class Encoder:
         temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(temporary.name)
         (folder / "work").mkdir()
-        for path, content in self._tokenizers.items():
+        for path, content in self._files.items():
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
         return temporary, CorpusTasks(folder, self._config, self._set_up)

@@ -15,6 +15,12 @@ only scores. So do the pairs that no training has seen: the rest of the corpus,
 without those whose source or target, by its sentence key, is one that was
 trained on. Targets are in simplified Chinese.
 
+With `--general general.tsv --general-dev general-dev.tsv` it says what a model
+forgets: one is trained on these pairs with `--preset`, and further on all of
+`--train`, with each rate, each fraction, and each share of the general pairs
+mixed in (`--mix`). Both dev sets score. With the general files in place of the
+others it says so of the way back.
+
 BLEU and chrF come with sacreBLEU's 95 % interval (bootstrap, 1,000 resamples)
 and, in the column behind, the p-value of the difference to the imported model
 (two-sided paired approximate randomisation, 10,000 trials; Riezler & Maxwell
@@ -24,6 +30,7 @@ printed is a table in Markdown.
 """
 
 import argparse
+import itertools
 import pathlib
 import shlex
 import subprocess
@@ -32,6 +39,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.config.presets import preset
+from keras_transformer.data.corpus import read_pairs
 from keras_transformer.data.keys import sentence_keys
 from keras_transformer.evaluation.significance import (
     RANDOMISATION,
@@ -39,14 +47,12 @@ from keras_transformer.evaluation.significance import (
     compare,
     p_value_text,
 )
+from keras_transformer.languages import is_simplified_chinese
 from scripts.benchmarks import command, page_parts, steps
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 _SETS = "dev", "unseen"
-_COLUMNS = (
-    *("model", "dev loss", "BLEU", "p", "chrF", "p"),
-    *("BLEU, unseen pairs", "p", "chrF, unseen pairs", "p"),
-)
+_COLUMNS = ("model", "dev loss", "BLEU", "p", "chrF", "p")
 _PRESET = preset("finetune").training
 _ALONE_WARMUP = 100
 _RESAMPLING = Resampling()
@@ -59,35 +65,57 @@ def main(arguments: list[str] | None = None) -> int:
     corpus = steps.begin(options, "fine_tuning")
     if corpus is None:
         return 2
-    _split(*corpus, options)
-    rows = [_imported(options)]
-    rows += [
-        _trained_further(options, rate, fraction)
-        for rate in options.rates
-        for fraction in options.fractions
-    ]
+    if options.general:
+        _copy(*corpus, options)
+        other, rows = "general", [_general(options)]
+    else:
+        _split(*corpus, options)
+        other, rows = "unseen pairs", [_imported(options)]
+    settings = itertools.product(options.rates, options.fractions, options.mix)
+    rows += [_trained_further(options, *values) for values in settings]
     rows.append(_alone(options))
-    print(page_parts.table(_COLUMNS, _with_scores(rows, options.out)))
+    columns = [*_COLUMNS, f"BLEU, {other}", "p", f"chrF, {other}", "p"]
+    print(page_parts.table(columns, _with_scores(rows, options)))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 0
 
 
+def _copy(train, dev, options):
+    """Writes the same files as `_split`, of two corpora."""
+    files = {
+        "half": options.general,
+        "tenth": train,
+        "dev": dev,
+        "unseen": options.general_dev,
+    }
+    for name, path in files.items():
+        pairs = list(read_pairs([path]))
+        if options.pairs:
+            pairs = pairs[: options.pairs // (10 if name in _SETS else 1)]
+        _write(options.out, name, _simplified(pairs, options))
+
+
+def _write(out, name, pairs):
+    steps.write_rows(out / f"{name}.tsv", pairs)
+    if name in _SETS:
+        sources = [[source] for source, _ in pairs]
+        steps.write_rows(out / f"{name}.source", sources)
+
+
 def _split(train, dev, options):
     """Writes what trains the models and what scores them."""
     out, pairs = options.out, options.pairs
-    corpus = _simplified(steps.read_pairs(train)[: pairs or None])
+    corpus = _simplified(steps.read_pairs(train)[: pairs or None], options)
     half, rest = _halves(corpus, options.half)
     tenth = rest[::10]
-    steps.write_rows(out / "half.tsv", half)
-    steps.write_rows(out / "tenth.tsv", tenth)
+    _write(out, "half", half)
+    _write(out, "tenth", tenth)
     # The tenth, which is among the others, shares both sides with itself.
     unseen = _unseen(rest, [*half, *tenth])
-    scored = _simplified(steps.read_pairs(dev)[: pairs and pairs // 10])
-    for name, kept in (("dev", scored), ("unseen", unseen)):
-        steps.write_rows(out / f"{name}.tsv", kept)
-        sources = [[source] for source, _ in kept]
-        steps.write_rows(out / f"{name}.source", sources)
+    scored = steps.read_pairs(dev)[: pairs and pairs // 10]
+    _write(out, "dev", _simplified(scored, options))
+    _write(out, "unseen", unseen)
 
 
 def _halves(corpus, half):
@@ -110,7 +138,9 @@ def _unseen(pairs, trained):
     ]
 
 
-def _simplified(pairs):
+def _simplified(pairs, options):
+    if not is_simplified_chinese(options.target_language):
+        return pairs
     import opencc
 
     convert = opencc.OpenCC("t2s").convert
@@ -133,25 +163,40 @@ def _imported(options):
     return _scored(out, "imported", "imported, trained on half of the corpus")
 
 
-def _trained_further(options, rate, fraction):
+def _general(options):
+    """Trains the general model; what it is, its name, dev loss."""
+    out = options.out
+    _prepare(options, "general-data", _languages(options), ["half.tsv"])
+    words = ["--preset", options.preset, "--epochs", options.epochs]
+    steps.train(out / "general-data", out / "imported", words)
+    return _scored(out, "imported", "trained on the general pairs")
+
+
+def _trained_further(options, rate, fraction, mix):
     """What the model is, its name, dev loss."""
     out, name = options.out, f"further-{rate:g}-{fraction:g}"
-    _prepare(out, "tenth", ["--tokenizers", out / "imported"])
+    data, files = "tenth", ["tenth.tsv"]
+    what = f"trained further, rate {rate:g}, initial fraction {fraction:g}"
+    if mix:
+        data = f"tenth-{mix:g}"
+        files.append(f"half.tsv*{mix:g}")
+        name += f"-{mix:g}"
+        what += f", general pairs times {mix:g}"
+    _prepare(options, data, ["--tokenizers", out / "imported"], files)
     words = ["--from", out / "imported", "--preset=finetune"]
     if rate != _PRESET.learning_rate:
         words += ["--set", f"training.learning_rate={rate:g}"]
     if fraction != _PRESET.initial_fraction:
         words += ["--set", f"training.initial_fraction={fraction:g}"]
-    steps.train(out / "tenth", out / name, words)
-    what = f"trained further, rate {rate:g}, initial fraction {fraction:g}"
+    steps.train(out / data, out / name, words)
     return _scored(out, name, what)
 
 
 def _alone(options):
     """What the model is, its name, dev loss."""
     out = options.out
-    words = ["--source-language=en", "--target-language=zh"]
-    _prepare(out, "tenth-alone", [*words, "--preset", options.preset])
+    words = ["--preset", options.preset, *_languages(options)]
+    _prepare(options, "tenth-alone", words)
     words = ["--preset", options.preset, "--epochs", options.alone_epochs]
     # The preset's warm-up is longer than the whole training.
     words += ["--set", f"training.warmup_steps={_ALONE_WARMUP}"]
@@ -159,10 +204,18 @@ def _alone(options):
     return _scored(out, "alone", "trained on the same pairs alone")
 
 
-def _prepare(out, name, words):
+def _prepare(options, name, words, files=("tenth.tsv",)):
+    out = options.out
     if not (out / name).exists():
-        words = ["--train", out / "tenth.tsv", "--dev", "0.1", *words]
-        steps.run(["prepare", *words, "--out", out / name])
+        words = ["--train", *(out / file for file in files), *words]
+        steps.run(["prepare", *words, "--dev", "0.1", "--out", out / name])
+
+
+def _languages(options):
+    return [
+        f"--source-language={options.source_language}",
+        f"--target-language={options.target_language}",
+    ]
 
 
 def _scored(out, name, what):
@@ -181,8 +234,9 @@ def _translations(out, name, scored):
     return out / f"{name}.{scored}.txt"
 
 
-def _with_scores(models, out):
+def _with_scores(models, options):
     """The rows of the table; others are compared with the first model."""
+    out = options.out
     rows = [[what, loss] for what, _, loss in models]
     for scored in _SETS:
         pairs = steps.read_pairs(out / f"{scored}.tsv")
@@ -193,7 +247,7 @@ def _with_scores(models, out):
         compared = compare(
             systems,
             [target for _, target in pairs],
-            "zh",
+            options.target_language,
             tests=[RANDOMISATION],
             resampling=_RESAMPLING,
         )
@@ -221,7 +275,7 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--train", help="TSV of English and Chinese; none: Tatoeba's at hand")
+    add("--train", help="TSV; none: Tatoeba's, English to Chinese, at hand")
     add("--dev", help="TSV that is scored")
     add("--out", required=True, type=pathlib.Path)
     add(
@@ -236,7 +290,7 @@ def _parser():
         help="the pairs of the imported model: every other one, or those of "
         "the shorter sources (default: alternate)",
     )
-    add("--epochs", type=int, default=30, help="of the Marian model")
+    add("--epochs", type=int, default=30, help="of the first model")
     add(
         "--rates",
         type=float,
@@ -252,7 +306,22 @@ def _parser():
         help="of the imported weights in those of the model that was trained "
         "further (default: the preset's)",
     )
-    add("--preset", default="tatoeba", help="of the model on few pairs alone")
+    add("--source-language", default="en")
+    add("--target-language", default="zh")
+    add("--general", help="TSV that a model is trained on first")
+    add("--general-dev", help="TSV of such pairs that is scored")
+    add(
+        "--mix",
+        type=float,
+        nargs="+",
+        default=[0],
+        help="weights of the general pairs in further training (default: 0)",
+    )
+    add(
+        "--preset",
+        default="tatoeba",
+        help="of the general model, and of that on few pairs alone",
+    )
     add("--alone-epochs", type=int, default=50, help="of that model")
     add("--pairs", type=int, help="of the corpus, a tenth as many scored")
     add("--quick", action="store_true", help=command.QUICK_NOTE)

@@ -4,16 +4,20 @@ import json
 import pathlib
 import types
 
+import numpy as np
 import pytest
 
 from keras_transformer.cli.main import build_parser
+from keras_transformer.data.augmentation import CHANGES
 from keras_transformer.evaluation.significance import Resampling
 from scripts.benchmarks import steps
 from scripts.benchmarks.amounts import __main__ as amounts
 from scripts.benchmarks.back_translation import __main__ as back_translation
 from scripts.benchmarks.ctranslate2_export import __main__ as exporting
 from scripts.benchmarks.distillation import __main__ as distillation
+from scripts.benchmarks.filters import __main__ as filters
 from scripts.benchmarks.fine_tuning import __main__ as fine_tuning
+from scripts.benchmarks.robustness import __main__ as robustness
 
 SCORES = {"bleu": 30.0, "bleu_interval": [29, 31.5], "chrf": 1.0}
 SCORES |= {"cross_entropy": 2.0}
@@ -146,6 +150,54 @@ def test_fine_tuning(commands, files, capsys, monkeypatch):
         *("prepare", *("train", *scored) * 2),
         *("prepare", "train", *scored),
     ]
+
+
+def test_what_fine_tuning_forgets(commands, files, capsys, monkeypatch):
+    few = Resampling(resamples=50, trials=200)
+    monkeypatch.setattr(fine_tuning, "_RESAMPLING", few)
+    train, dev, _ = files
+    options = [*files, f"--general={train.split('=')[1]}", "--mix", "0", "0.5"]
+    options += [f"--general-dev={dev.split('=')[1]}", "--target-language=de"]
+    given, rows = run_twice(fine_tuning.main, options, commands, capsys)
+    scored = ["evaluate", "translate", "translate"]
+    assert [words[0] for words in given] == [
+        *("prepare", "train", *scored) * 4,
+    ]
+    mixed = [words for words in given if words[0] == "prepare"][2]
+    assert mixed[3].endswith("half.tsv*0.5")
+    assert len(rows) == 4
+
+
+def test_filters(commands, files, tmp_path, capsys, monkeypatch):
+    found = {name: np.arange(78) % 2 > 0 for name in ("script", "numbers")}
+    monkeypatch.setattr(filters, "_dropped", lambda *_: {**found})
+    languages = ["--source-language=en", "--target-language=zh"]
+    options = [*files, *languages, "--bleu"]
+    assert filters.main(options) == 0
+    table = capsys.readouterr().out.split("\n\n")[0].splitlines()
+    assert [words[0] for words in commands] == [
+        *("prepare",) * 3,
+        *("train", "evaluate") * 3,
+    ]
+    assert "--set=data.filters=" in commands[1][-1]
+    assert table[0] == "| pairs | number | script | numbers | all |"
+    assert table[-2] == "| as it came | 60 | 50.0 % | 50.0 % | 50.0 % |"
+    dirt = (tmp_path / "out" / "dirt.tsv").read_text().splitlines()
+    assert len(dirt) == 16  # Four kinds; there is no third language.
+
+
+def test_robustness(commands, files, tmp_path, capsys):
+    options = [*files, "--fractions", "0", "0.2", "--seeds", "1"]
+    given, rows = run_twice(robustness.main, options, commands, capsys)
+    assert [words[0] for words in given] == [
+        *("prepare", "train", "train"),
+        *("evaluate",) * 14,
+    ]
+    assert [row.split(" | ")[0] for row in rows] == [
+        f"| {name}" for name in ("as it is", *CHANGES, "joined")
+    ]
+    joined = (tmp_path / "out" / "dev-joined.tsv").read_text().splitlines()
+    assert joined[0] == "en dev 0 en dev 1\tzh dev 0zh dev 1"
 
 
 def test_exports_for_ctranslate2(commands, files, tmp_path, capsys):

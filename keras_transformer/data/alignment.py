@@ -1,0 +1,244 @@
+"""Alignment: drops pairs whose sides don't translate each other.
+
+A pair's score is how much more probable its tokens are by IBM model 1, given
+the other side, than by their frequency in the corpus: the mean of the natural
+logarithm over the tokens of both sides. That of a pair whose sides have nothing
+to do with each other is below 0. How far below depends on the corpus, so that
+it says itself where the limit is: pairs that were shuffled, each source with
+another one's target, score as misaligned ones do.
+
+The model is learned from the first pairs of the training text, which is in
+random order. A pair mustn't vouch for itself, so one occurrence of each link is
+taken off.
+
+Reference: Moore 2002, "Fast and Accurate Sentence Alignment of Bilingual
+Corpora", which scores by the same model.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from keras_transformer.data.cleaning import CleaningReport
+from keras_transformer.data.corpus import Pair
+from keras_transformer.data.model_1 import link, model_1
+from keras_transformer.data.records import Ids
+from keras_transformer.text.tokenizer import Tokenizer, encoded
+
+# Links that the model is learned from, 24 bytes each and as many again while
+# they are made.
+_MOST_LINKS = 12_000_000
+_TOGETHER = 1024  # pairs that are tokenized at a time
+# Pairs of which the distribution of scores is taken.
+_COMPARED = 20_000
+# The part of a token's probability that is its frequency, whatever the pair.
+_FREQUENCY = 0.2
+_LINKS_AT_ONCE = 1 << 20
+# How much more of shuffled pairs than of pairs the limit has to be above, for
+# the scores to say anything.
+_LEAST_SEPARATION = 0.5
+
+
+class AlignmentModel(NamedTuple):
+    """IBM model 1 in both directions, and the limit of scores.
+
+    Attributes:
+        codes: int64 `(P,)`, rising: a source id times `targets` and a target
+            id.
+        forward: float32 `(P,)`, the probability of the target token given the
+            source token, over its frequency.
+        backward: float32 `(P,)`, the same of the source token.
+        targets: ids of the target's vocabulary.
+        limit: pairs that score below are misaligned; minus infinity: the
+            corpus doesn't tell.
+    """
+
+    codes: np.ndarray
+    forward: np.ndarray
+    backward: np.ndarray
+    targets: int
+    limit: float
+
+    @classmethod
+    def learn(
+        cls, pairs: Iterable[Pair], source: Tokenizer, target: Tokenizer
+    ) -> Self:
+        """The model of the first of many pairs.
+
+        Args:
+            pairs: in random order, one or more.
+            source: tokenizer of the sources.
+            target: tokenizer of the targets.
+        """
+        size = target.vocabulary_size
+        sources, targets = _first_ids(pairs, source, target)
+        there, there_ratios = _ratios(sources, targets, size, 1)
+        back, back_ratios = _ratios(targets, sources, 1, size)
+        codes = np.union1d(there, back)
+        forward, backward = np.zeros((2, len(codes)), np.float32)
+        forward[np.searchsorted(codes, there)] = there_ratios
+        backward[np.searchsorted(codes, back)] = back_ratios
+        model = cls(codes, forward, backward, size, -np.inf)
+        return model._replace(limit=model._limit(sources, targets))
+
+    @classmethod
+    def load(cls, path: pathlib.Path) -> Self:
+        """The model in a file."""
+        with np.load(path) as arrays:
+            return cls(*(arrays[name] for name in cls._fields))
+
+    def save(self, path: pathlib.Path) -> None:
+        """Writes a file."""
+        np.savez(path, **self._asdict())
+
+    def keep(
+        self,
+        sources: Ids,
+        targets: Ids,
+        pairs: Sequence[Pair],
+        report: CleaningReport,
+    ) -> np.ndarray:
+        """Marks the pairs that score the limit or more.
+
+        Args:
+            sources: of N pairs, a token or more each.
+            targets: of the same pairs.
+            pairs: their text.
+            report: counts are added here.
+
+        Returns:
+            bool `(N,)`.
+        """
+        kept = self.scores(sources, targets) >= self.limit
+        report.drop_where("unaligned", ~kept, pairs)
+        return kept
+
+    def scores(self, sources: Ids, targets: Ids) -> np.ndarray:
+        """How much each pair's sides say about each other.
+
+        Args:
+            sources: of N sentences with a token or more each.
+            targets: the same.
+
+        Returns:
+            float64 `(N,)`.
+        """
+        links = sources.lengths * targets.lengths
+        part = np.cumsum(links) // _LINKS_AT_ONCE
+        bounds = [*np.flatnonzero(np.diff(part, prepend=-1)), len(links)]
+        parts = zip(sources.parts(bounds), targets.parts(bounds), strict=True)
+        scores = [self._scores(*both) for both in parts]
+        return np.concatenate([np.empty(0), *scores])
+
+    def _scores(self, sources, targets):
+        """The same of a few sentences."""
+        count = sources.lengths * targets.lengths  # (N,)
+        sentence = np.repeat(np.arange(len(count)), count)  # (L,)
+        within = np.arange(count.sum()) - (np.cumsum(count) - count)[sentence]
+        width = targets.lengths[sentence]
+        starts = [
+            np.cumsum(side.lengths) - side.lengths
+            for side in (sources, targets)
+        ]
+        # The places of each link's tokens, (L,)
+        source = starts[0][sentence] + within // width
+        target = starts[1][sentence] + within % width
+        # Ids that weren't learned of find nothing, or another pair's link.
+        codes = sources.values[source].astype(np.int64) * self.targets
+        codes += targets.values[target]
+        index = np.searchsorted(self.codes, codes)
+        index = np.minimum(index, len(self.codes) - 1)
+        index[self.codes[index] != codes] = -1
+        forward, backward = (
+            np.append(ratios, 0)[index]
+            for ratios in (self.forward, self.backward)
+        )  # (L,) each
+        totals = [
+            _sums(backward, source, targets.lengths, sources),
+            _sums(forward, target, sources.lengths, targets),
+        ]
+        return sum(totals) / (sources.lengths + targets.lengths)
+
+    def _limit(self, sources, targets):
+        """The score that best tells pairs from shuffled ones.
+
+        Below it are as many more of the shuffled pairs than of the others as
+        below no other score (Youden 1950, "Index for Rating Diagnostic
+        Tests"): wherever that is, it doesn't depend on how many pairs of the
+        corpus are misaligned.
+        """
+        some = np.arange(min(len(sources.lengths), _COMPARED))
+        sources = sources.take(some)
+        real = np.sort(self.scores(sources, targets.take(some)))
+        shuffled = targets.take(np.roll(some, 1))
+        shuffled = np.sort(self.scores(sources, shuffled))
+        below = np.searchsorted(real, shuffled) / len(some)
+        separation = (some + 1) / len(some) - below
+        best = int(np.argmax(separation))
+        if separation[best] < _LEAST_SEPARATION:
+            return -np.inf
+        return float(shuffled[best])
+
+
+def _first_ids(pairs, *tokenizers):
+    """Ids of both sides of as many pairs as the model is learned from."""
+    pairs, seen = iter(pairs), set()
+    parts, links = [], 0
+    while links < _MOST_LINKS and (
+        some := list(itertools.islice(pairs, _TOGETHER))
+    ):
+        # Weights repeat pairs, which would vouch for each other.
+        new = [pair for pair in dict.fromkeys(some) if pair not in seen]
+        seen.update(new)
+        columns = zip(*new, strict=True) if new else ((), ())
+        sides = [
+            Ids.of(tokenizer.tokenize(encoded(texts)))
+            for tokenizer, texts in zip(tokenizers, columns, strict=True)
+        ]
+        parts.append(sides)
+        links += int((sides[0].lengths * sides[1].lengths).sum())
+    sides = [Ids.joined(side) for side in zip(*parts, strict=True)]
+    has_tokens = np.all([side.lengths > 0 for side in sides], axis=0)
+    return [side.only(has_tokens) for side in sides]
+
+
+def _ratios(sources, targets, source_base, target_base):
+    """How much more probable target tokens are after source tokens.
+
+    Returns:
+        codes of pairs of tokens, `source * source_base + target *
+        target_base`, and for each the probability of the target token given
+        the source token over its frequency.
+    """
+    links = link(sources, targets)
+    # How often each pair of tokens is expected to be linked.
+    share = model_1(links)[links.kinds]  # (L,)
+    share /= np.bincount(links.positions, share)[links.positions]
+    counts = np.bincount(links.kinds, share)  # (P,)
+    totals = np.bincount(links.sources + 1, counts)
+    frequencies = np.bincount(targets.values) / len(targets.values)
+    counts -= 1
+    kept = (counts > 0) & (links.sources >= 0)
+    source, target = links.sources[kept], links.targets[kept]
+    ratios = counts[kept] / (totals[source + 1] * frequencies[target])
+    return source * source_base + target * target_base, ratios
+
+
+def _sums(ratios, places, others, side):
+    """The sum over each sentence's tokens, float64 `(N,)`.
+
+    Args:
+        ratios: `(L,)`, of links.
+        places: int `(L,)`, which token of the side each is of.
+        others: int `(N,)`, tokens of the other side, which all are linked.
+        side: `Ids` of the sentences.
+    """
+    sentence = np.repeat(np.arange(len(side.lengths)), side.lengths)  # (M,)
+    ratio = np.bincount(places, ratios, len(sentence)) / others[sentence]
+    logarithms = np.log(_FREQUENCY + (1 - _FREQUENCY) * ratio)
+    return np.bincount(sentence, logarithms, len(side.lengths))
