@@ -122,8 +122,8 @@ def changed(pair: Pair, change: str, generator: random.Random) -> Pair:
 class Augmentation:
     """Changes some of the pairs of each batch, other ones in each epoch.
 
-    A pair with an unknown token stays as it is, and one that would be too
-    long. Sentences are joined in whole batches, two to one, so that a batch
+    A pair with an unknown token stays as it is, and one that would have one or
+    be too long. Sentences are joined in whole batches, two to one, so that a batch
     has as many tokens as before and no more padding.
 
     Args:
@@ -163,9 +163,8 @@ class Augmentation:
             The two sides as they came, of up to B rows.
         """
         sides = sources, targets
-        known = tf.stack([tf.reduce_all(s != UNK_ID, axis=1) for s in sides])
         changes, joined = tf.numpy_function(
-            self._choose, [tf.reduce_all(known, axis=0), *key], [tf.int64] * 2
+            self._choose, [_are_known(*sides), *key], [tf.int64] * 2
         )
         changes.set_shape([None])  # (B,)
         joined.set_shape([])
@@ -184,6 +183,7 @@ class Augmentation:
             text.set_shape([None])  # (C,)
             new.append(tokenizer.tokenize(text))
         fits = self._fit(*(side.row_lengths() for side in new))  # (C,)
+        fits &= _are_known(*new)
         # The place of each row's ids among all old and new ones.
         count = sources.nrows()
         places = tf.tensor_scatter_nd_update(
@@ -247,6 +247,12 @@ class Augmentation:
             np.array([text.encode() for text in column], object)
             for column in columns
         ]
+
+
+def _are_known(sources, targets):
+    """Marks the rows of ids, ragged `(B, None)`, without an unknown one."""
+    known = [tf.reduce_all(s != UNK_ID, axis=1) for s in (sources, targets)]
+    return known[0] & known[1]  # (B,)
 
 
 def augmentation(

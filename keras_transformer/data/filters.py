@@ -1,7 +1,8 @@
 """Filters: checks of a training pair's text, chosen by `data.filters`.
 
 Each looks at one pair alone, and passes what it can't tell: a text without
-letters, a language that isn't known, a number that the other side spells out.
+letters but those of markup, a language that isn't known, a number that the
+other side spells out.
 The filter `alignment` has to know the corpus: see `data.alignment`.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.keys import without_tags
+from keras_transformer.documents.markup import MARKUP
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     base_language,
@@ -38,6 +39,7 @@ _PACKAGE = "py3langid"
 # short text doesn't reach it: of texts with 20 to 40 letters a fifth don't.
 _MARGIN = 15.0
 _LONGEST = 400  # characters that are looked at
+_MARKUP = re.compile(MARKUP, re.DOTALL)
 _DIGITS = re.compile(r"\d+")
 # With what languages put between the digits of a number.
 _NUMBER = re.compile(r"\d+(?:[.,:'\s]\d+)*")
@@ -94,10 +96,7 @@ def _is_in_scripts(scripts, pair):
     A side passes if half of its words are (see `fraction_in_scripts`), if it
     has no letters, or if its language has no known script.
     """
-    source, target = pair
-    for text, known in zip(
-        (without_tags(source), target), scripts, strict=True
-    ):
+    for text, known in zip(map(_plain, pair), scripts, strict=True):
         fraction = fraction_in_scripts(text, known) if known else None
         if fraction is not None and fraction < 0.5:
             return False
@@ -105,15 +104,17 @@ def _is_in_scripts(scripts, pair):
 
 
 def _is_no_copy(pair):
-    """True if the sides differ in more than case and white space.
+    """True if the sides differ in more than case, white space and markup.
 
     Pairs without letters pass: a number is its own translation.
     """
-    source, target = pair
-    # What looks like a tag may be markup, which a copy has on both sides.
-    sides = source, without_tags(source), target
-    *sources, copy = ("".join(side.casefold().split()) for side in sides)
-    return copy not in sources or not any(map(str.isalpha, target))
+    source, target = ("".join(_plain(text).casefold().split()) for text in pair)
+    return source != target or not any(map(str.isalpha, target))
+
+
+def _plain(text):
+    """A text without tags, placeholders and addresses: of no language."""
+    return _MARKUP.sub(" ", text)
 
 
 class _LanguageFilter:
@@ -129,9 +130,7 @@ class _LanguageFilter:
         self._codes = [code if code in labels else None for code in codes]
 
     def __call__(self, pair):
-        source, target = pair
-        texts = without_tags(source), target
-        return all(map(self._may_be, texts, self._codes))
+        return all(map(self._may_be, map(_plain, pair), self._codes))
 
     def _may_be(self, text, code):
         if code is None:

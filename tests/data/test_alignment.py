@@ -6,6 +6,7 @@ import pytest
 
 from keras_transformer.data.prepare import prepare
 from tests.data.conftest import contents
+from tests.data.test_prepare import texts
 from tests.word_data import word_data
 
 WORDS = [f"{a}{b}" for a in "bdfglmnprst" for b in "aeiou"]
@@ -44,8 +45,6 @@ CONFIG = word_data(
 
 
 def kept_pairs(prepared):
-    from tests.data.test_prepare import texts
-
     return {*texts(prepared, "train")}
 
 
@@ -75,13 +74,14 @@ def test_workers_drop_the_same(corpus, tmp_path):
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-def test_where_nothing_fits_nothing_is_dropped(corpus, tmp_path):
-    _, _, bad = corpus
+def test_where_nothing_fits_nothing_is_dropped(tmp_path):
+    sources, targets = zip(*sentences(2000, 3), strict=True)
+    shifted = zip(sources, targets[1:] + targets[:1], strict=True)
     path = tmp_path / "bad.tsv"
-    path.write_text("".join(f"{a}\t{b}\n" for a, b in bad))
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in shifted))
     with pytest.warns(UserWarning, match="alignment drops nothing"):
         prepared = prepare([path], tmp_path / "data", CONFIG)
-    assert prepared.counts["train"] == len(bad)
+    assert prepared.counts["train"] == 2000
     assert prepared.report["alignment_limit"] is None
 
 

@@ -158,12 +158,17 @@ def test_no_sentence_becomes_longer_than_the_model_takes(pieces):
 def test_all_pairs_of_a_joined_batch_are_there(pieces):
     made = Augmentation(tokenizers(pieces), 1.0, (90, 90), 1)
     source, target = tokenizers(pieces)
-    texts = [f"The package {n} has." for n in range(5)]
-    ids = source.tokenize(texts), target.tokenize(texts)
+    pairs = [(f"The package {n}.", f"Das Paket {n}.") for n in range(5)]
+    sides = zip(*pairs, strict=True)
+    ids = [
+        tokenizer.tokenize(list(side))
+        for tokenizer, side in zip((source, target), sides, strict=True)
+    ]
     joined = made._join(*ids, np.int64(1))
-    expected = [" ".join(texts[:2]), " ".join(texts[2:4]), texts[4]]
-    for tokenizer, side in zip((source, target), joined, strict=True):
-        said = tokenizer.detokenize(side).numpy().tolist()
+    for i, tokenizer in enumerate((source, target)):
+        said = tokenizer.detokenize(joined[i]).numpy().tolist()
+        texts = [pair[i] for pair in pairs]
+        expected = [" ".join(texts[:2]), " ".join(texts[2:4]), texts[4]]
         assert [text.decode() for text in said] == expected
 
 

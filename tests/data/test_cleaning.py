@@ -95,6 +95,9 @@ def test_length_ratio_is_an_option(ratio, check):
         # Tags don't count.
         ("zh en", "<BT> 你好", "hi", True),
         ("zh en", "<BT> hi", "hi", False),
+        # Nor does markup.
+        ("en zh", '<link name="File">File</link>', "<link>文件</link>", True),
+        ("en zh", "%PRODUCTNAME", "%PRODUCTNAME", True),
     ],
 )
 def test_either_side_in_a_wrong_script_is_dropped(
@@ -123,6 +126,8 @@ def test_either_side_in_a_wrong_script_is_dropped(
         ("Hello", "Hello!", True),
         ("1999", "1999", True),
         ("10:30 ?", "10:30 ?", True),
+        ('<embed href="a"/>', '<embed href="a"/>', True),
+        ("<b>Open</b>", "open", False),
     ],
 )
 def test_a_copy_is_equal_text_with_letters(source, target, kept):
