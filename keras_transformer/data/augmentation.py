@@ -123,8 +123,8 @@ class Augmentation:
     """Changes some of the pairs of each batch, other ones in each epoch.
 
     A pair with an unknown token stays as it is, and one that would have one or
-    be too long. Sentences are joined in whole batches, two to one, so that a batch
-    has as many tokens as before and no more padding.
+    be too long. Sentences are joined in whole batches, two to one, so that a
+    batch has as many tokens as before and no more padding.
 
     Args:
         tokenizers: of the source and of the target.

@@ -78,6 +78,8 @@ def pieces(tmp_path_factory):
     lines = [
         f"The package {n} has a library.\tDas Paket {n} hat eine Bibliothek.\n"
         f"Number {n} of these tools\tWerkzeug Nummer {n}\n"
+        # Where a letter is unknown a pair isn't changed.
+        f"THE QUICK BROWN FOX JUMPS OVER {n} DOGS\t{n} ZWERGE MIT HUMOR, EIN PAKET\n"
         for n in range(200)
     ]
     (folder / "corpus.tsv").write_text("".join(lines))
@@ -115,12 +117,11 @@ def test_so_many_pairs_are_changed_in_each_epoch(pieces):
         found.append([*texts(pieces, made)])
     unchanged = [pair for epoch in found for pair in epoch if pair in stored]
     # Half of the pairs; but some changes change nothing, and joining halves.
-    assert 0.5 < len(unchanged) / (3 * len(stored)) < 0.75
+    assert 0.5 < len(unchanged) / (3 * len(stored)) < 0.85
     assert found[0] != found[1]
     new = {pair for epoch in found for pair in epoch} - stored
-    assert any(source.isupper() and target.isupper() for source, target in new)
-    joined = [source for source, _ in new if source.count(b" ") > 8]
-    assert joined
+    assert any(s.isupper() and s.startswith(b"NUMBER") for s, _ in new)
+    assert any(source.count(b" ") > 8 for source, _ in new)  # Joined.
 
 
 def test_changes_follow_from_seed_and_epoch(pieces):
