@@ -79,7 +79,8 @@ def pieces(tmp_path_factory):
         f"The package {n} has a library.\tDas Paket {n} hat eine Bibliothek.\n"
         f"Number {n} of these tools\tWerkzeug Nummer {n}\n"
         # Where a letter is unknown a pair isn't changed.
-        f"THE QUICK BROWN FOX JUMPS OVER {n} DOGS\t{n} ZWERGE MIT HUMOR, EIN PAKET\n"
+        f"THE QUICK BROWN FOX JUMPS OVER {n} LAKES"
+        f"\tHUMOR VON {n} ZWERGEN, KNAPP\n"
         for n in range(200)
     ]
     (folder / "corpus.tsv").write_text("".join(lines))
