@@ -68,7 +68,7 @@ def misspelt(pair: Pair, generator: random.Random) -> Pair:
     chosen = sorted(generator.sample(range(len(words)), count))
     for index in reversed(chosen):  # From the end: places before it stay.
         i = generator.randrange(words[index].start(), words[index].end() - 1)
-        one, two = source[i : i + 2]
+        one, two = source[i], source[i + 1]
         error = generator.choice((two + one, two, one + one + two))
         source = source[:i] + error + source[i + 2 :]
     return source, target

@@ -75,7 +75,7 @@ def text_filters(config: DataConfig) -> dict[str, Callable[[Pair], bool]]:
         a pair that passes.
     """
     languages = config.source_language, config.target_language
-    made = {
+    made: dict[str, Callable[[], Callable[[Pair], bool]]] = {
         "script": lambda: functools.partial(
             _is_in_scripts, tuple(map(scripts_of_language, languages))
         ),

@@ -179,7 +179,8 @@ def test_filters(commands, files, tmp_path, capsys, monkeypatch):
         *("prepare",) * 3,
         *("train", "evaluate") * 3,
     ]
-    assert "--set=data.filters=" in commands[1][-1]
+    chosen = "script,copies,language,numbers,alignment"
+    assert f"--set=data.filters=[{chosen}]" in commands[1]
     assert table[0] == "| pairs | number | script | numbers | all |"
     assert table[-2] == "| as it came | 60 | 50.0 % | 50.0 % | 50.0 % |"
     dirt = (tmp_path / "out" / "dirt.tsv").read_text().splitlines()
