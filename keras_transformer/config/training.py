@@ -44,9 +44,9 @@ class TrainingConfig(Section):
     # as there are cores, 1 with a GPU and on JAX.
     threads: Annotated[PositiveInt, at_most(1024)] | None = None
     # exact: pairs of nearly the same length share a batch, in many shapes;
-    # geometric: lengths are padded to a few that grow by a quarter, so that few
-    # programs are compiled. None: geometric on JAX, exact on TensorFlow.
-    length_buckets: Literal["exact", "geometric"] | None = None
+    # few: lengths are padded to three to ten that suit the data, so that few
+    # programs are compiled. None: few on JAX, exact on TensorFlow.
+    length_buckets: Literal["exact", "few"] | None = None
     seed: Seed = 1  # of initial weights, dropout and the order of batches
     # steps between checkpoints for --resume
     checkpoint_every: PositiveInt = 500

@@ -11,6 +11,8 @@ import math
 import numpy as np
 
 _GROWTH = 1.25  # of geometric lengths, from one to the next
+# Positions that few lengths may take for each that own lengths would.
+_ROUNDING = 1.25
 _NONE = 2  # positions of a source without tokens: START and END
 
 
@@ -22,9 +24,9 @@ class BatchSize:
         tokens: positions of a batch on either side, padding included; a pair
             that is longer than that is a batch alone.
         sentences: if set, the pairs of a batch, and `tokens` is not used.
-        buckets: if given, lengths count as if rounded up to the next of
-            these, rising ones. Batches have few shapes then: they are to be
-            padded to such lengths and to `rows`.
+        buckets: rising lengths; if given, both sides of a pair count as if
+            its longer one were rounded up to the next of these. Batches have
+            a shape for each then: they are to be padded to it and to `rows`.
         padded_lengths: rising lengths to which batches are to be padded
             although they are planned by exact ones, and to few numbers of
             pairs: other shapes, the same pairs.
@@ -44,8 +46,13 @@ class BatchSize:
         return bool(self.buckets or self.padded_lengths)
 
     def rounded(self, lengths: np.ndarray) -> np.ndarray:
-        """Lengths, int of any shape, as they count."""
-        return _next_length(lengths, self.buckets) if self.buckets else lengths
+        """Lengths, int `(..., 2)` of sources and targets, as they count."""
+        if not self.buckets:
+            return lengths
+        longer = lengths.max(axis=-1, keepdims=True)  # (..., 1)
+        return np.broadcast_to(
+            _next_length(longer, self.buckets), lengths.shape
+        )
 
     def rows(self, longest: int) -> int:
         """The most pairs of a batch whose longer side is `longest`, or 0."""
@@ -77,22 +84,55 @@ class BatchSize:
         return np.array([rows, *lengths], np.int64)
 
 
-def geometric_lengths(longest: int, shortest: int = 8) -> tuple[int, ...]:
-    """Lengths that grow by a quarter, for `BatchSize.buckets`.
+def few_lengths(lengths: np.ndarray) -> tuple[int, ...]:
+    """Lengths for `BatchSize.buckets`, as few as this data allows.
+
+    Short sentences need two or three, text with paragraphs up to ten. Of all
+    choices of so many lengths it is the one with the least padding, found by
+    dynamic programming over the distribution of lengths.
+
+    Args:
+        lengths: int `(P, 2)`, the positions that each source and target takes
+            in a batch.
+
+    Returns:
+        even numbers, which cuDNN's attention wants, rising; with them a pair's
+        longer side takes a quarter more positions than rounded to its own even
+        length, at most.
+    """
+    step = 2
+    counts = np.bincount(-(-lengths.max(axis=1) // step))
+    own = np.flatnonzero(counts)  # (U,)
+    until = np.concatenate([[0], np.cumsum(counts[own])])  # (U + 1,)
+    # Positions of pairs i to j where all are padded to the length of the last.
+    costs = (until[None, :] - until[:, None]) * np.concatenate([[0], own])
+    costs = np.where(costs > 0, costs.astype(float), np.inf)  # (U + 1, U + 1)
+    least = costs[0]  # positions of the first j with one length, two, ...
+    starts: list[np.ndarray] = []
+    while least[-1] > _ROUNDING * (counts[own] * own).sum():
+        totals = least[:, None] + costs  # (U + 1, U + 1)
+        starts.append(totals.argmin(axis=0))
+        least = totals.min(axis=0)
+    ends = [len(own)]
+    for start in reversed(starts):
+        ends.append(start[ends[-1]])
+    return tuple(int(step * own[end - 1]) for end in reversed(ends))
+
+
+def geometric_lengths(longest: int) -> tuple[int, ...]:
+    """Even lengths from 4 that grow by a quarter, for `padded_lengths`.
 
     With them a corpus of short sentences has a quarter of the shapes that
     exact lengths have, and half the padding of multiples of 8.
 
     Args:
-        longest: the last one; all others are even.
-        shortest: the first one, before it is rounded up.
+        longest: the last one, which may be odd.
     """
-    step = 2
     lengths: list[int] = []
-    length: float = shortest
-    while (rounded := math.ceil(length / step) * step) < longest:
-        lengths.append(rounded)
-        length = max(rounded * _GROWTH, rounded + step)
+    length = 4
+    while length < longest:
+        lengths.append(length)
+        length = max(2 * math.ceil(length * _GROWTH / 2), length + 2)
     return (*lengths, longest)
 
 

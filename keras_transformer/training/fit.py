@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import keras
+import numpy as np
 
 from keras_transformer.data.augmentation import augmentation
-from keras_transformer.data.batch_plan import geometric_lengths
+from keras_transformer.data.batch_plan import few_lengths, geometric_lengths
 from keras_transformer.data.batching import (
     TrainingBatches,
     evaluation_batches,
     report_damaged_shards,
 )
+from keras_transformer.data.model_inputs import FRAME_LENGTHS
 from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.data.word_alignment import WordAligner
 from keras_transformer.errors import InputError, shown
@@ -182,7 +184,7 @@ def _fit_locked(
     freeze(model, training.freeze)
     if training.guided_alignment:
         observer.aligns(prepared.counts["train"])
-    batches = _training_batches(run, prepared)
+    batches = training_batches(run, prepared)
     _require_update(batches.batches_per_epoch, training)
     cross_entropy = compile_model(
         model,
@@ -278,7 +280,8 @@ def _has_checkpoint(path, run):
     return path.is_file() or len(epochs) > 1
 
 
-def _training_batches(run, prepared):
+def training_batches(run: Run, prepared: PreparedData) -> TrainingBatches:
+    """The training split in the batches that a run is trained on."""
     training = run.config.training
     tokenizers = run.source_tokenizer, run.target_tokenizer
     return TrainingBatches(
@@ -286,7 +289,7 @@ def _training_batches(run, prepared):
         batch_tokens=training.batch_tokens,
         batch_sentences=training.batch_sentences,
         seed=training.seed,
-        **_lengths(run.config),
+        **_lengths(run.config, prepared),
         augmentation=augmentation(run.config, tokenizers),
         sampling=subword_sampling(run.config, tokenizers),
         replicas=_row_multiple(),
@@ -312,7 +315,7 @@ def _dev_batches(prepared, config):
         prepared,
         "dev",
         batch_tokens=config.training.batch_tokens,
-        **_lengths(config),
+        **_lengths(config, prepared),
         replicas=_row_multiple(),
         share=_share(),
     )
@@ -332,14 +335,17 @@ def _share():
     return hosts.index(), hosts.count()
 
 
-def _lengths(config):
+def _lengths(config, prepared):
     """Options of batches: which lengths are grouped and padded."""
-    longest = config.model.max_length
-    if config.training.length_buckets == "geometric":
-        return {"length_buckets": geometric_lengths(longest)}
+    if config.training.length_buckets == "few":
+        splits = [name for name, pairs in prepared.counts.items() if pairs]
+        lengths = [prepared.lengths(name) for name in splits]
+        all_lengths = np.concatenate(lengths) + FRAME_LENGTHS  # (P, 2)
+        return {"length_buckets": few_lengths(all_lengths)}
     if hosts.on_jax():
         # The run keeps its batches, but each shape would be a program.
-        return {"padded_lengths": geometric_lengths(longest, shortest=4)}
+        longest = config.model.max_length
+        return {"padded_lengths": geometric_lengths(longest)}
     return {}
 
 

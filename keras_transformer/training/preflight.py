@@ -61,7 +61,7 @@ def for_this_machine(config: Config) -> Config:
         )
         chosen["precision"] = "mixed_bfloat16" if fast else "float32"
     if "length_buckets" in opened:
-        chosen["length_buckets"] = "geometric" if hosts.on_jax() else "exact"
+        chosen["length_buckets"] = "few" if hosts.on_jax() else "exact"
     return config.updated({"training": chosen})
 
 

@@ -1,9 +1,12 @@
+import itertools
+
 import numpy as np
 import pytest
 
 from keras_transformer.data.batch_plan import (
     BatchSize,
     count_batches,
+    few_lengths,
     geometric_lengths,
     plan_pool,
 )
@@ -15,7 +18,7 @@ SIZES = [
     BatchSize(1),
     BatchSize(1, sentences=64),
     BatchSize(1, sentences=1),
-    BatchSize(300, buckets=geometric_lengths(64)),
+    BatchSize(300, buckets=(12, 64)),
     BatchSize(300, padded_lengths=geometric_lengths(64)),
 ]
 
@@ -78,16 +81,52 @@ def test_shuffling_changes_which_pairs_meet_and_their_order():
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("longest", "expected"),
     [
-        ({"longest": 40}, (8, 10, 14, 18, 24, 30, 38, 40)),
-        ({"longest": 38}, (8, 10, 14, 18, 24, 30, 38)),
-        ({"longest": 12, "shortest": 4}, (4, 6, 8, 10, 12)),
-        ({"longest": 5}, (5,)),
+        (40, (4, 6, 8, 10, 14, 18, 24, 30, 38, 40)),
+        (38, (4, 6, 8, 10, 14, 18, 24, 30, 38)),
+        (3, (3,)),
     ],
 )
-def test_geometric_lengths_grow_by_a_quarter(options, expected):
-    assert geometric_lengths(**options) == expected
+def test_geometric_lengths_grow_by_a_quarter(longest, expected):
+    assert geometric_lengths(longest) == expected
+
+
+def positions(lengths, buckets):
+    """Positions of the longer sides, each padded to the next bucket."""
+    return sum(min(b for b in buckets if b >= n) for n in lengths.max(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_lengths_are_the_fewest_and_the_best_of_these(seed):
+    random = np.random.default_rng(seed)
+    lengths = 2 + random.geometric(0.2, (200, 2)).clip(max=26)
+    found = few_lengths(lengths)
+    own = sorted({int(n + n % 2) for n in lengths.max(axis=1)})
+    best = {
+        count: min(
+            positions(lengths, (*some, own[-1]))
+            for some in itertools.combinations(own[:-1], count - 1)
+        )
+        for count in range(1, len(found) + 1)
+    }
+    assert positions(lengths, found) == best[len(found)]
+    enough = [1.25 * positions(lengths, own) >= best[n] for n in best]
+    assert enough == [False] * (len(found) - 1) + [True]
+
+
+def test_few_lengths_of_one_length_are_one():
+    assert few_lengths(np.array([[3, 7], [8, 2]])) == (8,)
+
+
+def test_few_lengths_give_a_shape_each():
+    lengths = pool(1000)
+    size = BatchSize(300, buckets=few_lengths(lengths))
+    shapes = {
+        tuple(size.padded_shape(len(batch), *lengths[batch].max(axis=0)))
+        for batch in plan_pool(lengths, size, np.random.default_rng(3))
+    }
+    assert shapes == {(300 // n, n, n) for n in size.buckets}
 
 
 @pytest.mark.parametrize(
@@ -95,9 +134,9 @@ def test_geometric_lengths_grow_by_a_quarter(options, expected):
     [
         ({}, (3, 7, 9), (3, 7, 9)),
         ({"replicas": 4}, (5, 7, 9), (8, 7, 9)),
-        ({"buckets": (8, 10, 14)}, (3, 7, 9), (10, 8, 10)),
-        ({"buckets": (8, 10, 14), "replicas": 4}, (3, 7, 9), (12, 8, 10)),
-        ({"buckets": (8, 10), "sentences": 32}, (3, 7, 9), (32, 8, 10)),
+        ({"buckets": (8, 10, 14)}, (3, 7, 9), (10, 10, 10)),
+        ({"buckets": (8, 10, 14), "replicas": 4}, (3, 7, 9), (12, 10, 10)),
+        ({"buckets": (8, 10), "sentences": 32}, (3, 7, 9), (32, 10, 10)),
         # 9 positions are the fewest that are padded to 10: 11 pairs of them.
         ({"padded_lengths": (8, 10, 14)}, (10, 7, 10), (11, 8, 10)),
         ({"padded_lengths": (8, 10, 14)}, (2, 3, 4), (33, 8, 8)),
@@ -112,7 +151,7 @@ def test_what_a_batch_is_padded_to(options, batch, expected):
 def test_every_batch_of_a_shape_has_room_in_it():
     lengths = pool(1000)
     exact = BatchSize(300)
-    padded = BatchSize(300, padded_lengths=geometric_lengths(64, shortest=4))
+    padded = BatchSize(300, padded_lengths=geometric_lengths(64))
     plans = [
         plan_pool(lengths, size, np.random.default_rng(3))
         for size in (exact, padded)

@@ -12,13 +12,13 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
-from keras_transformer.data.batch_plan import geometric_lengths
+from keras_transformer.data.batch_plan import few_lengths, geometric_lengths
 from keras_transformer.data.batching import (
     TrainingBatches,
     evaluation_batches,
     report_damaged_shards,
 )
-from keras_transformer.data.model_inputs import pair_batches
+from keras_transformer.data.model_inputs import FRAME_LENGTHS, pair_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
@@ -160,23 +160,24 @@ def without_blank(batch):
 
 
 @pytest.mark.parametrize("sentences", [None, 32])
-def test_geometric_lengths_give_few_shapes(prepared, stored, sentences):
-    lengths = geometric_lengths(40)
+def test_few_lengths_give_few_shapes(prepared, stored, sentences):
+    lengths = few_lengths(prepared.lengths("train") + FRAME_LENGTHS)
     options = {"batch_sentences": sentences, "length_buckets": lengths}
     batches = training(prepared, **options)
     found = batches_of(batches.dataset)
     assert sorted(pairs_in(map(without_blank, found))) == stored["train"]
     assert len(found) == batches.batches_per_epoch
     for features, labels in found:
-        longest = max(features["source_ids"].shape[1], labels.shape[1])
-        assert {labels.shape[1], features["source_ids"].shape[1]} <= {*lengths}
+        longest = labels.shape[1]
+        assert features["source_ids"].shape == labels.shape
+        assert longest in lengths
         assert len(labels) == (sentences or max(1, 200 // longest))
     share = padding_share(found)
     assert batches.padding_share() == pytest.approx(share, abs=1e-6)
 
 
 def test_padded_lengths_leave_the_batches_as_they_are(prepared, two_epochs):
-    lengths = geometric_lengths(40, shortest=4)
+    lengths = geometric_lengths(40)
     padded = training(prepared, padded_lengths=lengths)
     ours = batches_of(padded.dataset)
     _, (theirs, _) = two_epochs(130, None)

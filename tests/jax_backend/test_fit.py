@@ -40,7 +40,7 @@ def test_loss_falls_and_everything_is_written(whole):
     for key in ("tokens_per_second", "learning_rate", "seconds", "loss"):
         assert lines[-1][key] > 0
     assert [line.get("val_bleu") for line in lines] == [None, 12.5, None]
-    assert run.config.training.length_buckets == "geometric"
+    assert run.config.training.length_buckets == "few"
     assert run.config.training.threads == 1
     losses = [loss for _, _, loss in recorder.steps]
     assert losses[-1] < losses[0]

@@ -95,7 +95,7 @@ def losses(steps):
 
 OPTIONS = [
     {"length_buckets": "exact"},
-    {"length_buckets": "geometric"},
+    {"length_buckets": "few"},
     {"accumulate_steps": 3, "gradient_clip": 0.5},
     {"threads": 2, "label_smoothing": 0.0},
     {"guided_alignment": 0.5, "threads": 2},

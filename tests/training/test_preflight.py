@@ -71,12 +71,12 @@ def test_jax_has_few_shapes_and_shares_operations_out(monkeypatch):
     config = Config().updated({"training": {"precision": "auto"}})
     training = preflight.for_this_machine(config).training
     assert (training.threads, training.precision) == (1, "mixed_bfloat16")
-    assert training.length_buckets == "geometric"
+    assert training.length_buckets == "few"
 
 
 def test_given_values_stay():
     given = {"threads": 2, "precision": "mixed_float16"}
-    given["length_buckets"] = "geometric"
+    given["length_buckets"] = "few"
     config = Config().updated({"training": given})
     assert preflight.left_open(config) == ()
     assert preflight.for_this_machine(config) == config
