@@ -12,12 +12,15 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.batch_plan import BatchSize
+from keras_transformer.data.batch_plan import BatchSize, plan_pool
 from keras_transformer.data.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer, encoded, frame
 
 # What framing adds: START and END to a source, one of them to a target.
 FRAME_LENGTHS = np.array([2, 1], np.int32)
+# Of a batch of text, on either side: 64 sentences have as many.
+_POSITIONS = 2048
+_POOL = 1024  # pairs of text that are sorted together
 
 
 def model_inputs(
@@ -72,22 +75,28 @@ def pair_batches(
     source_tokenizer: Tokenizer,
     target_tokenizer: Tokenizer,
     max_length: int,
-    batch_sentences: int = 64,
+    batch_sentences: int | None = None,
 ) -> Iterator[tuple[dict, tf.Tensor]]:
-    """Batches of text that was not prepared: the pairs in order.
+    """Batches of text that was not prepared: every pair, by length.
 
     Args:
         pairs: source and target sentences.
         source_tokenizer: of the run.
         target_tokenizer: of the run.
         max_length: positions of the model; what is longer is cut.
-        batch_sentences: pairs a batch.
+        batch_sentences: pairs a batch; None: as many as have `_POSITIONS`, for
+            the logits of 64 paragraphs take gigabytes.
     """
+    size = BatchSize(_POSITIONS, batch_sentences)
     pairs = iter(pairs)
-    while chunk := list(itertools.islice(pairs, batch_sentences)):
-        sources, targets = map(encoded, zip(*chunk, strict=True))
-        source_ids = source_tokenizer.tokenize(sources)  # (B, None)
-        target_ids = target_tokenizer.tokenize(targets)  # (B, None)
-        yield model_inputs(
-            source_ids[:, : max_length - 2], target_ids[:, : max_length - 1]
-        )
+    while pool := list(itertools.islice(pairs, _POOL)):
+        sources, targets = map(encoded, zip(*pool, strict=True))
+        # (P, None) each
+        source_ids = source_tokenizer.tokenize(sources)[:, : max_length - 2]
+        target_ids = target_tokenizer.tokenize(targets)[:, : max_length - 1]
+        sides = source_ids.row_lengths(), target_ids.row_lengths()
+        lengths = np.stack(sides, axis=1) + FRAME_LENGTHS  # (P, 2)
+        for batch in plan_pool(lengths, size):
+            yield model_inputs(
+                tf.gather(source_ids, batch), tf.gather(target_ids, batch)
+            )

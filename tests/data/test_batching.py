@@ -302,6 +302,16 @@ def test_text_in_batches_is_that_of_its_records(prepared, stored, pairs):
     assert features["source_ids"].shape == labels.shape == (5, 6)
 
 
+def test_paragraphs_share_smaller_batches(prepared):
+    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+    pairs = [("a", "b"), *[("a " * 400, "b " * 300)] * 20]
+    batches = list(pair_batches(pairs, *tokenizers, max_length=500))
+    shapes = [features["source_ids"].shape for features, _ in batches]
+    assert sum(rows for rows, _ in shapes) == 21
+    assert max(length for _, length in shapes) == 402
+    assert all(rows * length <= 2048 for rows, length in shapes)
+
+
 def test_planned_padding_share_is_that_of_the_batches(prepared):
     batches = training(prepared)
     batches.epoch = 4
