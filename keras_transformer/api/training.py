@@ -19,6 +19,7 @@ from keras_transformer.api.runs import (
 from keras_transformer.config import Config
 from keras_transformer.config.presets import settings_of
 from keras_transformer.errors import InputError
+from keras_transformer.system.files import disk_error
 from keras_transformer.training.observer import Observer
 
 if TYPE_CHECKING:
@@ -185,6 +186,9 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
         asked = stack.enter_context(_stop_on_signal(say))
         stop_requested = stack.enter_context(hosts.agreed_stop(asked))
         stack.enter_context(contextlib.closing(observer))
+        goes_on = (
+            f"{run.folder} goes on with keras-transformer train ... --resume"
+        )
         try:
             fit(
                 run,
@@ -197,10 +201,13 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
                 verbose=verbose if hosts.is_chief() else 0,
             )
         except Interrupted:
-            raise Interrupted(
-                f"interrupted; {run.folder} goes on with "
-                "keras-transformer train ... --resume"
-            ) from None
+            raise Interrupted(f"interrupted; {goes_on}") from None
+        except OSError as error:
+            reason = disk_error(error)
+            if reason is None:
+                raise
+            where = error.filename or run.folder
+            raise InputError(f"{where}: {reason}; {goes_on}") from error
 
 
 @contextlib.contextmanager

@@ -324,7 +324,6 @@ def _user_defined(token):
     return _Model.SentencePiece(piece=token, type=kind, score=0.0)
 
 
-
 def _read(path):
     accepted = "a SentencePiece model, its path or its bytes"
     return read_bytes(path, accepted, LARGEST_CONTENT)

@@ -1,8 +1,10 @@
 """The command line on the toy corpus: prepared, trained, exported once."""
 
+import contextlib
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 
@@ -146,6 +148,20 @@ def refuses(capsys):
         return last
 
     return check
+
+
+@contextlib.contextmanager
+def files_of_at_most(size):
+    """No file of this process grows any larger: a full disk, as it were."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.MonkeyPatch.context() as patch:
+        # What is imported now would stay behind, cut off.
+        patch.setattr(sys, "dont_write_bytecode", True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def start(*arguments, limit_files=None, **options):

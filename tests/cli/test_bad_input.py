@@ -1,14 +1,11 @@
 """Bad input gets one line that names it, exit 2, and harms nothing."""
 
 import bz2
-import contextlib
 import errno
 import json
 import lzma
 import os
-import resource
 import shutil
-import sys
 
 import pytest
 
@@ -16,21 +13,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.prepared import sealed
 from keras_transformer.text.word import WordTokenizer
-from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS
-
-
-@contextlib.contextmanager
-def files_of_at_most(size):
-    """No file of this process grows any larger: a full disk, as it were."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with pytest.MonkeyPatch.context() as patch:
-        # What is imported now would stay behind, cut off.
-        patch.setattr(sys, "dont_write_bytecode", True)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, files_of_at_most
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.cli.main import main
 from keras_transformer.training.run import Run
-from tests.cli.conftest import TRAIN_OPTIONS, start
+from tests.cli.conftest import TRAIN_OPTIONS, files_of_at_most, start
 
 EPOCHS = 3
 
@@ -78,6 +78,25 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
     np.testing.assert_allclose(losses(out), losses(whole), atol=1e-4)
     assert_same_weights(out, whole, "last")
     assert [p for p in out.rglob("*") if ".tmp" in p.name] == []
+
+
+@pytest.mark.parametrize("every", [2, 500], ids=["checkpoint", "weights"])
+def test_a_disk_that_is_full_leaves_what_training_goes_on_from(
+    every, data, whole, refuses, tmp_path
+):
+    out = tmp_path / "run"
+    options = ["train", "--data", data, "--out", out, *TRAIN_OPTIONS]
+    options.append(f"--set=training.checkpoint_every={every}")
+    assert main([*map(str, options), "--epochs=1"]) == 0
+    options += [f"--epochs={EPOCHS}", "--resume"]
+    kept = (out / "checkpoint.npz").read_bytes()
+    with files_of_at_most(len(kept) - 1):
+        says = [out, "the disk is full", "goes on with", "--resume"]
+        refuses(*options, says=says)
+    assert (out / "checkpoint.npz").read_bytes() == kept
+    assert main([*map(str, options)]) == 0
+    np.testing.assert_allclose(losses(out), losses(whole), atol=1e-4)
+    assert_same_weights(out, whole, "last")
 
 
 def assert_same_weights(one, other, name):
