@@ -94,7 +94,7 @@ class Checkpoint(keras.callbacks.Callback):
         # Another callback may end the epoch here. What is left of it is
         # trained when the run is resumed.
         self._is_whole = not self.model.stop_training
-        if stop or not self._is_whole or (batch + 1) % self._every == 0:
+        if stop or not self._is_whole or done % self._every == 0:
             self._save(self._batches.epoch, done)
         if stop:
             raise Interrupted
