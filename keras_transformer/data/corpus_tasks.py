@@ -220,7 +220,7 @@ class CorpusTasks:
                     )
                 ]
                 for keep in (self._keep_by_length, self._keep_aligned):
-                    kept = keep(split, pairs, *sides, report)
+                    kept = keep(split, pairs, sides, report)
                     sides = [side.only(kept) for side in sides]
                     pairs, written = (
                         list(itertools.compress(each, kept))
@@ -245,7 +245,8 @@ class CorpusTasks:
             description, dict(report.dropped), report.samples, tokens
         )
 
-    def _keep_by_length(self, split, pairs, sources, targets, report):
+    def _keep_by_length(self, split, pairs, sides, report):
+        sources, targets = sides
         return keep_by_length(
             sources.lengths,
             targets.lengths,
@@ -255,10 +256,10 @@ class CorpusTasks:
             pairs=pairs,
         )
 
-    def _keep_aligned(self, split, pairs, sources, targets, report):
+    def _keep_aligned(self, split, pairs, sides, report):
         if split == "dev" or ALIGNMENT not in self._config.filters:
             return np.ones(len(pairs), bool)
-        return self._alignment.keep(sources, targets, pairs, report)
+        return self._alignment.keep(*sides, pairs, report)
 
     def _masked(self, pair):
         return mask_pair(pair, self._config.placeholders)[0]
