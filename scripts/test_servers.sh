@@ -5,8 +5,8 @@
 #
 # Without VERSION, 2.19 and 2.20, each with its TF Text, beside that of .venv. Their
 # environments, 2 GB each, are kept for the next time, in .venv-servers or the folder in
-# TEST_SERVERS. Prints the table of docs/serving.md; to be run before a release, and
-# after a change to what is exported.
+# TEST_SERVERS. Prints a table, of which docs/serving.md has the result; to be run before
+# a release, and after a change to what is exported.
 
 set -euo pipefail
 # shellcheck source=scripts/_setup.sh
