@@ -66,17 +66,15 @@ def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
     assert SavedTranslator(path).translate("Hi.", details=True) == expected
 
 
-@pytest.mark.parametrize("name", ["tokenize", "align"])
-def test_one_text_is_not_taken_for_its_letters(translator, name):
+def test_one_text_is_not_taken_for_its_letters(translator):
     with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
-        getattr(translator, name)("Hi.")
+        translator.score("Hi.", ["a", "b", "c"])
 
 
 def test_bytes_are_to_be_decoded(translator):
     for texts in (b"Hi.", ["Hi.", b"Hi."]):
-        for take in (translator.translate, translator.tokenize):
-            with pytest.raises(InputError, match="not bytes.*decode"):
-                take(texts)
+        with pytest.raises(InputError, match="not bytes.*decode"):
+            translator.translate(texts)
 
 
 def test_best_of_many_is_the_translation(translator, texts):
