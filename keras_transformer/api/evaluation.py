@@ -5,8 +5,8 @@ import functools
 import os
 import pathlib
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import Pairs, sentence_pairs
@@ -147,7 +147,7 @@ def _measure_run(run, columns, scoring, progress):
     """
     models = run.load_models()
     translator = run.new_translator(models=models)
-    pairs: Any = zip(*columns, strict=True)
+    pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
     if (placeholders := translator.placeholders) is not None:
         pairs = (mask_pair(pair, placeholders)[0] for pair in pairs)
     batches = pair_batches(

@@ -36,12 +36,12 @@ class _Unit(NamedTuple):
     """A pair of tags, or a mark that is alone.
 
     Attributes:
-        index: of its first mark.
+        first: index of its first mark.
         texts: of one or two marks.
         name: of tags; None: a placeholder or an address.
     """
 
-    index: int
+    first: int
     texts: tuple[str, ...]
     name: str | None
 
@@ -88,16 +88,16 @@ def _units(text: str, marks: Sequence[Mark]) -> list[_Unit]:
 
 def _numbers(source, target):
     """For each side the numbers of its units; None: they differ."""
-    numbers = {unit.index: number for number, unit in enumerate(source)}
+    numbers = {unit.first: number for number, unit in enumerate(source)}
     found: dict[int, int] = {}
     left = list(source)
     for same in (_are_equal, _have_one_name):
         for unit in target:
-            if unit.index not in found:
+            if unit.first not in found:
                 partner = next((u for u in left if same(u, unit)), None)
                 if partner is not None:
                     left.remove(partner)
-                    found[unit.index] = numbers[partner.index]
+                    found[unit.first] = numbers[partner.first]
     complete = not left and len(found) == len(target)
     return (numbers, found) if complete else None
 

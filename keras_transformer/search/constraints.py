@@ -102,7 +102,7 @@ class SearchConstraints:
             forbidden = with_structure(
                 forbidden,
                 sentences.symbols,
-                ids,
+                ids[:, :, :step],
                 self.first_symbol,
                 sentences.max_lengths - step,
             )

@@ -31,19 +31,25 @@ from keras_transformer.symbols import MARKUP_SYMBOLS, NUMBERS
 
 _COUNT = len(MARKUP_SYMBOLS)
 _FORBIDDEN = -float("inf")
+_NOWHERE = 1e9  # beyond every place
 
 
 class SourceSymbols(NamedTuple):
-    """The symbols of sources.
+    """What a translation may do with the symbols of its source.
 
     Attributes:
-        places: int32 `(B, N)`, where each symbol is in its source, from 1; 0:
-            it isn't there.
-        paired: bool `(B, M)`, pairs of which both halves are.
+        wanted: bool `(B, 1, N)`, those of the source.
+        free: bool `(B, 1, N)`, of these those that may come at any time: what
+            opens a pair, and what is single.
+        closing: float32 `(B, 1, N)`, 1 at what closes a pair, 0 elsewhere.
+        halves: float32 `(B, 1, N)`, the place in the source of what has no
+            partner in it; `_NOWHERE` elsewhere.
     """
 
-    places: tf.Tensor
-    paired: tf.Tensor
+    wanted: tf.Tensor
+    free: tf.Tensor
+    closing: tf.Tensor
+    halves: tf.Tensor
 
     @classmethod
     def of(cls, source_ids: tf.Tensor, first: int) -> SourceSymbols:
@@ -53,30 +59,34 @@ class SourceSymbols(NamedTuple):
             source_ids: int32 `(B, S)`.
             first: the source's id of the first symbol.
         """
-        places = _places(source_ids, first)  # (B, N)
-        opening, closing = places[:, :NUMBERS], places[:, NUMBERS:-NUMBERS]
-        return cls(places, (opening > 0) & (closing > opening))
+        places = _places(source_ids[:, tf.newaxis], first)  # (B, 1, N)
+        opening, closing, single = tf.split(places, 3, axis=2)  # (B, 1, M)
+        paired = (opening > 0) & (closing > opening)  # (B, 1, M)
+        nothing = tf.zeros_like(paired)
+        is_half = tf.concat([~paired, ~paired, nothing], axis=2) & (places > 0)
+        return cls(
+            wanted=places > 0,
+            free=tf.concat([paired, nothing, single > 0], axis=2),
+            closing=tf.cast(
+                tf.concat([nothing, paired, nothing], axis=2), tf.float32
+            ),
+            halves=tf.where(is_half, places, _NOWHERE),
+        )
 
     def counts(self) -> tf.Tensor:
         """How many each source has, int32 `(B,)`."""
-        return tf.math.count_nonzero(self.places, axis=1, dtype=tf.int32)
+        return tf.math.count_nonzero(self.wanted, axis=[1, 2], dtype=tf.int32)
 
 
 def _places(ids, first):
-    """The last place of each symbol in ids `(R, T)`, from 1: `(R, N)`."""
-    shape = tf.shape(ids)
-    # One number more, for what is no symbol.
-    numbers = ids - first
-    is_symbol = (numbers >= 0) & (numbers < _COUNT)
-    numbers = tf.where(is_symbol, numbers, _COUNT)
-    numbers += tf.range(shape[0])[:, tf.newaxis] * (_COUNT + 1)  # (R, T)
-    found = tf.math.unsorted_segment_max(
-        tf.broadcast_to(tf.range(1, shape[1] + 1), shape),
-        numbers,
-        shape[0] * (_COUNT + 1),
-    )
-    found = tf.reshape(tf.maximum(found, 0), [-1, _COUNT + 1])  # (R, N + 1)
-    return found[:, :_COUNT]
+    """Where symbols are in ids `(B, K, T)`, from 1: float32 `(B, K, N)`.
+
+    0: nowhere. What is there several times, as no translation has it, has the
+    sum of its places.
+    """
+    is_symbol = tf.one_hot(ids - first, _COUNT)  # (B, K, T, N)
+    places = tf.range(1.0, tf.cast(tf.shape(ids)[2] + 1, tf.float32))  # (T,)
+    return tf.reduce_sum(is_symbol * places[:, tf.newaxis], axis=2)
 
 
 def with_structure(
@@ -92,7 +102,7 @@ def with_structure(
         forbidden: float32 `(V,)` or `(B, 1, V)`, minus infinity at what is
             forbidden without, all symbols among it, 0 elsewhere.
         source: of each sentence.
-        ids: int32 `(B, K, T)`, the output so far, PAD after.
+        ids: int32 `(B, K, T)`, the output so far.
         first: the id of the first symbol in V.
         steps_left: int32 `(B,)`, tokens that may still come, END included.
 
@@ -101,12 +111,13 @@ def with_structure(
     """
 
     def structured():
-        allowed, left = _allowed(source, ids, first)
+        allowed, left = _allowed(source, _places(ids, first))
         # END is the last token of a hypothesis that ends.
-        no_more = left >= steps_left[:, tf.newaxis] - 1  # (B, K)
-        words = tf.where((left > 0) & no_more, _FORBIDDEN, 0.0)
+        room = tf.cast(steps_left[:, tf.newaxis] - 1, tf.float32)  # (B, 1)
+        is_left = left > 0  # (B, K)
+        words = tf.where(is_left & (left >= room), _FORBIDDEN, 0.0)
         row = forbidden + words[..., tf.newaxis]  # (B, K, V)
-        ends = tf.where(left > 0, _FORBIDDEN, row[..., END_ID])
+        ends = tf.where(is_left, _FORBIDDEN, row[..., END_ID])
         return tf.concat(
             [
                 row[..., :END_ID],
@@ -118,34 +129,21 @@ def with_structure(
             axis=2,
         )  # (B, K, V)
 
-    has_symbols = tf.reduce_any(source.places > 0)
+    has_symbols = tf.reduce_any(source.wanted)
     return tf.cond(has_symbols, structured, lambda: forbidden)
 
 
-def _allowed(source, ids, first):
+def _allowed(source, emitted):
     """Which symbols may come next `(B, K, N)`, how many must `(B, K)`."""
-    shape = tf.shape(ids)
-    flat = tf.reshape(ids, [-1, shape[2]])  # (B * K, T)
-    emitted = _places(flat, first)
-    emitted = tf.reshape(emitted, [shape[0], shape[1], _COUNT])  # (B, K, N)
-    places = source.places[:, tf.newaxis]  # (B, 1, N)
-    paired = source.paired[:, tf.newaxis]  # (B, 1, M)
-    missing = (places > 0) & (emitted == 0)  # (B, K, N)
-    opening = emitted[..., :NUMBERS]
-    is_open = paired & (opening > 0) & missing[..., NUMBERS:-NUMBERS]
-    depth = tf.where(is_open, opening, 0)  # (B, K, M)
+    missing = source.wanted & (emitted == 0)  # (B, K, N)
+    count = tf.cast(missing, tf.float32)
+    # At what would close an open pair, the place where it was opened.
+    depth = tf.roll(emitted, NUMBERS, axis=2) * source.closing * count
     deepest = tf.reduce_max(depth, axis=2, keepdims=True)  # (B, K, 1)
-    nothing = tf.zeros_like(paired)
-    may_come = tf.concat(
-        [
-            missing[..., :NUMBERS] & paired,
-            is_open & (depth == deepest),
-            missing[..., -NUMBERS:],
-        ],
-        axis=2,
-    )
-    halves = missing & ~tf.concat([paired, paired, ~nothing], axis=2)
-    place = tf.where(halves, places, places.dtype.max)  # (B, K, N)
+    innermost = (depth == deepest) & (depth > 0)
+    is_outside = deepest == 0
+    place = tf.where(missing & is_outside, source.halves, _NOWHERE)
     is_next = place == tf.reduce_min(place, axis=2, keepdims=True)
-    may_come |= halves & is_next & (deepest == 0)
-    return may_come, tf.math.count_nonzero(missing, axis=2, dtype=tf.int32)
+    may_come = missing & source.free | innermost
+    may_come |= is_next & (place < _NOWHERE)
+    return may_come, tf.reduce_sum(count, axis=2)

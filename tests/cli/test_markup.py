@@ -3,6 +3,7 @@
 import random
 import re
 
+import numpy as np
 import pytest
 
 import keras_transformer as kt
@@ -157,8 +158,6 @@ def test_export_and_server(run, tmp_path, precision):
     servable = Servable("m", 1, report.path)
     texts = [text.encode() for text in TEXTS]
     masked = mask_pair((TEXTS[0], TEXTS[0]))[0][0]
-    import numpy as np
-
     inputs = {"text": np.array([*texts, masked.encode()], object)}
     found = servable.run("", inputs)
     *served, last = (text.decode() for text in found["translation"])

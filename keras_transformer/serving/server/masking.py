@@ -1,8 +1,7 @@
 """Masking: requests of texts with markup, for models that have symbols for it.
 
 Texts that have symbols already, as those of the project's client, stay as they
-are: TensorFlow Serving, which masks nothing, is asked so. Those around terms
-are no reason.
+are: TensorFlow Serving, which masks nothing, is asked so.
 """
 
 import re
@@ -12,6 +11,7 @@ import numpy as np
 
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
+from keras_transformer.documents.markup import find_marks
 from keras_transformer.symbols import ANNOTATION, SYMBOL
 from keras_transformer.translation.markup import MaskedLines
 from keras_transformer.translation.request import translations_of
@@ -38,9 +38,7 @@ def run_masked(
         as `run`.
     """
     lines = [text.decode("utf-8", "replace") for text in inputs[layout.TEXT]]
-    own = [
-        bool(re.search(SYMBOL, re.sub(ANNOTATION, "", line))) for line in lines
-    ]
+    own = [_is_masked(line, placeholders) for line in lines]
     rest = [line for line, is_own in zip(lines, own, strict=True) if not is_own]
     masked = MaskedLines(rest, placeholders)
     if not masked.has_marks:
@@ -74,6 +72,12 @@ def run_masked(
     if not is_nbest:
         arrays |= {name: arrays[name][:, 0] for name in names}
     return {name: arrays[name] for name in outputs or found}
+
+
+def _is_masked(line, placeholders):
+    """True if a text has symbols of markup, and no other markup."""
+    symbols = len(re.findall(SYMBOL, re.sub(ANNOTATION, "", line)))
+    return symbols > 0 and symbols == len(find_marks(line, placeholders))
 
 
 def _names(is_nbest):
