@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterator
 
 from keras_transformer.contract import layout
+from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.request_errors import RequestError
@@ -21,6 +22,10 @@ from keras_transformer.translation.texts import TextTranslator
 
 # Half of what the exported batching.config takes at once.
 BATCH_SIZE = 32
+
+
+# Of REST and of gRPC.
+_NO_SIGNATURE = (Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +112,7 @@ class RemoteTranslator(TextTranslator):
         """
         if self.placeholders is None:
             return False
-        with self._connected() as client:
+        with self._connected() as client, _as_input_errors():
             return _has_symbols(client)
 
     def has_terms(self) -> bool:
@@ -176,8 +181,10 @@ def _has_symbols(client):
     last = len(MARKUP_SYMBOLS) - 1
     try:
         rows = client.tokenize([MARKUP_SYMBOLS[i] for i in (0, 1, last)])
-    except RequestError:  # Another program's model.
-        return False
+    except RequestError as error:
+        if error.code not in _NO_SIGNATURE:
+            raise
+        return False  # Another program's model.
     if not all(rows):
         return False
     first, second, third = (row[-1] for row in rows)
