@@ -102,9 +102,10 @@ class SearchConstraints:
             forbidden = with_structure(
                 forbidden,
                 sentences.symbols,
-                ids[:, :, :step],
+                ids,
                 self.first_symbol,
-                sentences.max_lengths - step,
+                sentences.max_lengths,
+                step,
             )
         logits += forbidden
         # The graph doesn't know that of what may be structured.

@@ -94,7 +94,8 @@ def with_structure(
     source: SourceSymbols,
     ids: tf.Tensor,
     first: int | tf.Tensor,
-    steps_left: tf.Tensor,
+    max_lengths: tf.Tensor,
+    step: tf.Tensor,
 ) -> tf.Tensor:
     """What may not be emitted, as the structure of the sources has it.
 
@@ -102,18 +103,21 @@ def with_structure(
         forbidden: float32 `(V,)` or `(B, 1, V)`, minus infinity at what is
             forbidden without, all symbols among it, 0 elsewhere.
         source: of each sentence.
-        ids: int32 `(B, K, T)`, the output so far.
+        ids: int32 `(B, K, T)`, the output so far, PAD after.
         first: the id of the first symbol in V.
-        steps_left: int32 `(B,)`, tokens that may still come, END included.
+        max_lengths: int32 `(B,)`, the output tokens allowed, END included.
+        step: int32 scalar, the position that comes next.
 
     Returns:
         float32, as `forbidden`, or `(B, K, V)` if a source has symbols.
     """
 
     def structured():
-        allowed, left = _allowed(source, _places(ids, first))
+        # Nothing is done outside: it would be for sources without symbols, too.
+        places = _places(ids[:, :, :step], first)
+        allowed, left = _allowed(source, places)
         # END is the last token of a hypothesis that ends.
-        room = tf.cast(steps_left[:, tf.newaxis] - 1, tf.float32)  # (B, 1)
+        room = tf.cast(max_lengths - step - 1, tf.float32)[:, tf.newaxis]
         is_left = left > 0  # (B, K)
         words = tf.where(is_left & (left >= room), _FORBIDDEN, 0.0)
         row = forbidden + words[..., tf.newaxis]  # (B, K, V)
