@@ -121,7 +121,7 @@ class RemoteTranslator(TextTranslator):
         Raises:
             InputError: see `opened`.
         """
-        with self._connected() as client:
+        with self._connected() as client, _as_input_errors():
             return _has_symbols(client)
 
     def _results(self, client, batches):
