@@ -28,7 +28,7 @@ FILES = {
     "alone.tsv": b"a\tb\nalone\n",
     "latin.tsv": b"a\tb\nc\t\xff\xfe\n",
     "blank.tsv": b"a\t\n\tb\n",
-    "xz.tsv": lzma.compress(b"one\ttwo\n" * 99),
+    "xz.tsv": lzma.compress(b"one\ttwo\n" * 99)[:40],
     "bzip2.tsv": bz2.compress(b"one\ttwo\n" * 99),
     "latin.txt": b"one\ntwo\n\xff\n",
     "in.txt": b"one two\n",
@@ -77,7 +77,7 @@ REFUSED = [
     ),
     (
         "prepare --out {tmp}/new --train {tmp}/xz.tsv",
-        "xz.tsv: compressed as xz",
+        "xz.tsv, after line 0: damaged xz file",
     ),
     (
         f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/bzip2.tsv",
