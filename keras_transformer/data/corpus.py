@@ -317,7 +317,12 @@ def open_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
         else:
             unpack: Any = gzip.open if packed == ".gz" else lzma.open
             with unpack(raw, "rb") as file:
-                yield file
+                try:
+                    yield file
+                except EOFError as error:
+                    if packed == ".xz":  # As of gzip, but for its class.
+                        raise lzma.LZMAError(str(error)) from None
+                    raise
 
 
 def is_packed(path: str | os.PathLike) -> bool:
