@@ -12,6 +12,7 @@ from keras_transformer.data.blocks import read_blocks
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.data.corpus_languages import with_languages
 from keras_transformer.data.mixing import WeightedCorpus
+from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 
 UNIT = """<tu><note>x</note>
@@ -188,3 +189,21 @@ def test_memory_does_not_grow_with_the_file(write):
         tracemalloc.stop()
     assert path.stat().st_size > 10_000_000
     assert peak < 2_000_000
+
+
+def test_data_is_prepared_in_the_direction_that_is_asked_for(write, tmp_path):
+    units = [
+        {"en": f"Open file{n}", "de": f"Datei{n} auf", "fr": "Ouvrir"}
+        for n in range(20)
+    ]
+    config = DataConfig(
+        source_language="de",
+        target_language="en",
+        source_tokenizer="space",
+        target_tokenizer="space",
+    )
+    path = write("a.tmx.xz", lzma.compress(tmx(*units).encode()))
+    data = prepare([path], tmp_path / "data", config)
+    assert data.counts["train"] == 20
+    assert "Datei7" in data.source_tokenizer.tokens()
+    assert "file7" in data.target_tokenizer.tokens()
