@@ -221,7 +221,6 @@ def quantized_matmul(
     addend: tf.Tensor | None = None,
     activation: str | None = None,
     limit: tf.Tensor | float | None = None,
-    dtype: str | tf.DType = "float32",
 ) -> tf.Tensor:
     """A matrix product of 8-bit integers, by TensorFlow's operation for it.
 
@@ -230,7 +229,9 @@ def quantized_matmul(
     `bias` and `largest` must never change. What they made they find again by
     the address of `largest`, so this has to be a constant or a variable: if it
     were computed, each call would make all anew, in several times the
-    product's own time. Without `_QuantizedMatMul` there is no precision int8.
+    product's own time. Its floats are float32: to give bfloat16 it needs
+    AVX-512, and without that ends the process. Without `_QuantizedMatMul` there
+    is no precision int8.
 
     Args:
         inputs: qint8 or quint8 `(R, I)`, integers that stand for themselves.
@@ -240,10 +241,9 @@ def quantized_matmul(
         addend: float32 `(R, O)`, added; None: nothing.
         activation: such as "Relu"; None: none.
         limit: what 255 stands for in a result of integers; None: it isn't.
-        dtype: of a result of floats, float32 or bfloat16.
 
     Returns:
-        `(R, O)`: quint8 with a `limit`, else `dtype`.
+        `(R, O)`: quint8 with a `limit`, else float32.
     """
     import tensorflow as tf
 
@@ -259,7 +259,7 @@ def quantized_matmul(
     # The least and the largest of each column, of which the operation takes
     # whichever is further from 0.
     tensors += [tf.convert_to_tensor(largest)] * 2
-    results = [tf.as_dtype(dtype)]
+    results = [tf.float32]
     if limit is None:
         operations.append("Dequantize")
     else:

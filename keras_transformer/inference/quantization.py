@@ -217,14 +217,14 @@ def quantized_dense(
     """
     if projection.limit is None:
         return _dynamic(x, projection, dtype, residual)
-    return quantized_matmul(
+    product = quantized_matmul(
         x if projection.rectified else _integers(x, projection, scaled),
         projection.kernel,
         projection.bias,
         projection.largest,
         addend=residual,
-        dtype=dtype,
     )
+    return tf.cast(product, dtype)
 
 
 def quantized_relu(

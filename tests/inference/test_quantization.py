@@ -281,6 +281,7 @@ def test_another_tensorflow_is_refused(monkeypatch):
 
 
 OTHER_PROCESSOR = """
+import itertools
 import numpy as np
 from tests.inference.test_quantization import in_graph, projection
 from keras_transformer.inference.quantization import quantized_dense
@@ -288,9 +289,10 @@ random = np.random.default_rng(1)
 kernel, inputs = random.normal(size=(256, 64)), random.normal(size=(40, 256))
 inputs = inputs.astype(np.float32)
 expected = inputs @ kernel
-for limit in (None, 4.0):
+for limit, dtype in itertools.product((None, 4.0), ("float32", "bfloat16")):
     made = projection(limit, kernel=kernel, bias=np.zeros(64))
-    error = in_graph(lambda x: quantized_dense(x, made), inputs) - expected
+    found = in_graph(lambda x: quantized_dense(x, made, dtype), inputs)
+    error = found.astype(np.float32) - expected
     assert np.sqrt((error**2).mean() / (expected**2).mean()) < 0.03, limit
 print("right")
 """
