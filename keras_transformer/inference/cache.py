@@ -75,8 +75,8 @@ class CacheWriter:
         # Input order: (sentence, key or value, row); cache order: (key or
         # value, sentence, row).
         own = tf.reshape(tf.range(rows), [-1, 1, group_size])  # (B, 1, G)
-        parts = np.arange(2 * layers, dtype=np.int32)
-        parts = parts.reshape(layers, 1, 2, 1)
+        order = np.reshape(np.arange(2 * layers), [layers, 1, 2, 1])
+        parts = tf.constant(order, tf.int32)
         indices = (parts * rows + own) * steps + position  # (Y, B, 2, G)
         indices = tf.reshape(indices, [layers, -1])  # (Y, B * 2 * G)
         self._indices = tf.unstack(indices, layers)
