@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -74,7 +74,8 @@ class Transformer(keras.Model):
         self.source_end: bool = scores.source_end
         self.alignment_head: Sequence[int] | None = scores.alignment_head
         if self.alignment_head is not None:
-            self._aligning_layer().guide(self.alignment_head[1])
+            layer, head = self.alignment_head
+            self.get_layer(f"decoder_layer_{layer}").guide(head)
 
     def call(
         self,
@@ -87,23 +88,22 @@ class Transformer(keras.Model):
             inputs = {k: v for k, v in inputs.items() if k != LINKS}
         if not training:
             return super().call(inputs, training, mask, **kwargs)
-        parts = [inputs]
+        parts: Iterable = [inputs]
         if self.micro_batches > 1:
             mask, parts = None, split_batch(inputs, self.micro_batches)
         logits, aligned = [], []
         for part in parts:
             logits.append(super().call(part, training, mask, **kwargs))
             if self.alignment_head is not None:
-                aligned.append(self._aligning_layer().take_alignment())
+                layer = self.get_layer(
+                    f"decoder_layer_{self.alignment_head[0]}"
+                )
+                aligned.append(layer.take_alignment())
         self._log_alignment = MicroBatches(aligned) if aligned else None
         if self.micro_batches == 1:
             return logits[0]
         self._micro_batch_logits = MicroBatches(logits)
         return self._micro_batch_logits.joined
-
-    def _aligning_layer(self):
-        # As an attribute it would be another layer of the model.
-        return self.get_layer(f"decoder_layer_{self.alignment_head[0]}")
 
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is not None and not force:
@@ -121,9 +121,9 @@ class Transformer(keras.Model):
     ) -> Tensor:
         apart = self._apart(y_pred, [getattr(self, "loss", None)])
         loss = super().compute_loss(x, y, apart, sample_weight, training)
-        if self.guided_alignment and training:
-            aligned = alignment_loss(x[LINKS], self._log_alignment)
-            loss += self.guided_alignment * aligned
+        aligned = self._log_alignment
+        if training and self.guided_alignment and x and aligned:
+            loss += self.guided_alignment * alignment_loss(x[LINKS], aligned)
         return loss
 
     def compute_metrics(
