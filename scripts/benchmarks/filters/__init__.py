@@ -1,0 +1,1 @@
+"""Dirt of corpora, and what the filters of `prepare` find of it."""

@@ -56,7 +56,7 @@ _COLUMNS = ("model", "dev loss", "BLEU", "p", "chrF", "p")
 _PRESET = preset("finetune").training
 _ALONE_WARMUP = 100
 _RESAMPLING = Resampling()
-_QUICK = {"pairs": 2000, "epochs": 2, "alone_epochs": 2}
+_QUICK = {"pairs": 2000, "epochs": 2, "alone_epochs": 2, "preset": "demo"}
 
 
 def main(arguments: list[str] | None = None) -> int:

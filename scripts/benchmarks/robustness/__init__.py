@@ -1,0 +1,1 @@
+"""Models on text that is changed as people's text differs."""

@@ -26,7 +26,7 @@ from keras_transformer.languages import is_chinese, is_japanese
 from scripts.benchmarks import command, page_parts, steps
 
 _QUICK = {
-    "pairs": 3000,
+    "pairs": 2000,
     "epochs": 2,
     "preset": "demo",
     "fractions": [0, 0.3],
