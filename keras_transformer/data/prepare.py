@@ -75,9 +75,10 @@ def prepare(
 
     The folder appears when all is written, or not at all. Memory doesn't grow
     with the corpus: some 500 MiB for each worker, 512 MiB for the database
-    that selects and sorts, and what SentencePiece takes for up to two million
-    sentences. On disk, the cleaned text is beside the records until they
-    are done; while it is sorted, four times.
+    that selects and sorts, what SentencePiece takes for up to two million
+    sentences, and 1 GiB while the filter `alignment` learns. On disk, the
+    cleaned text is beside the records until they are done; while it is sorted,
+    four times.
 
     Pairs are in a random order that follows from their text and the
     seed: how they are ordered in the corpus, and how many workers there are,
