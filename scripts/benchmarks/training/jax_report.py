@@ -26,7 +26,7 @@ def measure_all(options, scratch) -> dict:
         options: of the command line.
         scratch: a folder.
     """
-    options.peer = options.peer and _has_torch(options.torch_python)
+    options.peer = options.peer and has_torch(options.torch_python)
     run, data = make_run(options, scratch)
     measured = {precision: [] for precision in options.precision}
     rates, peers = [], {precision: [] for precision in options.precision}
@@ -40,7 +40,7 @@ def measure_all(options, scratch) -> dict:
             if options.peer:
                 command.say(f"round {number + 1}: {precision} on PyTorch")
                 model = scratch / "model.json"
-                model.write_text(json.dumps(_sizes(run, precision)))
+                model.write_text(json.dumps(sizes_of(run, precision)))
                 peers[precision].append(
                     command.run_peer(
                         options.peers,
@@ -65,7 +65,7 @@ def measure_all(options, scratch) -> dict:
     return report
 
 
-def _has_torch(python):
+def has_torch(python) -> bool:
     """Whether a Python has PyTorch, told if it hasn't."""
     command_line = [python, "-c", "import torch"]
     try:
@@ -102,7 +102,7 @@ def make_run(options, scratch):
     return Run.create(scratch / "run", config, data), data
 
 
-def _sizes(run, precision):
+def sizes_of(run, precision) -> dict:
     """What the peer has to know of the model."""
     return {
         **dataclasses.asdict(run.config.model),

@@ -43,7 +43,7 @@ def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
     Returns:
         rates, arithmetic and memory; see `scripts/benchmarks/training`.
     """
-    _start()
+    start()
     import jax
 
     from keras_transformer.training.jax_runtime import Compilations
@@ -62,7 +62,7 @@ def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
     programs, loaded, compile_seconds = compilations.taken()
     seconds, processor_seconds = clock.seconds[1]
     device = jax.local_devices()[0]
-    memory = _device_memory(device)
+    memory = device_memory(device)
     features = [features for features, _ in dataset.as_numpy_iterator()]
     np.savez(batches_path, **dict(_arrays(features)))
     source_tokens, target_tokens, arithmetic, padding = _counts(model, features)
@@ -80,14 +80,14 @@ def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
         "from_disk": loaded,
         "compile_seconds": compile_seconds,
         "tflops": arithmetic / seconds / 1e12,
-        "peak_tflops": _peak(device.device_kind),
+        "peak_tflops": peak(device.device_kind),
         "device_memory_mib": memory,
     }
 
 
 def matrix_rate() -> dict:
     """The device's own large product, FLOP a second by precision."""
-    _start()
+    start()
     import jax
     import jax.numpy as jnp
 
@@ -105,8 +105,8 @@ def matrix_rate() -> dict:
     return rates
 
 
-def _start():
-    """JAX as Keras' backend, as `train` starts it."""
+def start():
+    """Makes JAX Keras' backend, as `train` does."""
     from keras_transformer.cli.console import load_jax
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -115,25 +115,17 @@ def _start():
 
 def _prepared(precision, run_folder, data_folder, steps):
     """The model, compiled, and the first batches of an epoch."""
-    from keras_transformer.data.batch_plan import geometric_lengths
-    from keras_transformer.data.batching import TrainingBatches
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.compiling import compile_model
+    from keras_transformer.training.fit import training_batches
     from keras_transformer.training.run import Run
 
     run = Run.load(run_folder)
-    values = {"training": {"precision": precision}}
-    run.config = run.config.updated(values)
-    training = run.config.training
+    values = {"precision": precision, "length_buckets": "few"}
+    run.config = run.config.updated({"training": values})
     model = run.build_model(micro_batches=1)
-    compile_model(model, training, run.config.model.d_model)
-    batches = TrainingBatches(
-        PreparedData.load(data_folder),
-        batch_tokens=training.batch_tokens,
-        batch_sentences=training.batch_sentences,
-        seed=training.seed,
-        length_buckets=geometric_lengths(run.config.model.max_length),
-    )
+    compile_model(model, run.config.training, run.config.model.d_model)
+    batches = training_batches(run, PreparedData.load(data_folder))
     return model, batches.dataset.repeat().take(steps)
 
 
@@ -157,7 +149,7 @@ def _clock():
     return Clock()
 
 
-def _device_memory(device):
+def device_memory(device) -> float:
     """MiB at most on the device; on a processor of the process."""
     stats = None
     with contextlib.suppress(Exception):  # Not every device has them.
@@ -195,9 +187,9 @@ def _counts(model, features):
     return sources, targets, arithmetic, 1 - real / positions
 
 
-def _peak(kind):
+def peak(kind) -> float | None:
     """TFLOP a second in bfloat16 of a device, None if it isn't known."""
-    for name, peak in PEAKS.items():
+    for name, rate in PEAKS.items():
         if kind.startswith(name):
-            return peak / 1e12
+            return rate / 1e12
     return None

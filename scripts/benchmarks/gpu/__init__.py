@@ -1,0 +1,1 @@
+"""Training on a GPU that is at hand for minutes."""
