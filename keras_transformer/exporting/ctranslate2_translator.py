@@ -34,6 +34,8 @@ from keras_transformer.translation.request import (
 )
 from keras_transformer.translation.texts import TextTranslator, check_n_best
 
+_SCORED_TOKENS = 2048  # of the sources of a batch, padding included
+
 
 class Hypotheses(NamedTuple):
     """Hypotheses of each of B texts, the best first.
@@ -225,7 +227,14 @@ class CTranslate2Translator(TextTranslator):
         """
         sources, _, _ = self._sources(texts)
         tokens = [[self._target_tokens[i] for i in ids] for ids in targets]
-        results = self._model.score_batch(sources, tokens, max_input_length=0)
+        # The logits of 64 paragraphs take gigabytes.
+        results = self._model.score_batch(
+            sources,
+            tokens,
+            max_batch_size=_SCORED_TOKENS,
+            batch_type="tokens",
+            max_input_length=0,
+        )
         return [list(result.log_probs) for result in results]
 
     def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
