@@ -22,6 +22,7 @@ from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.keys import without_tags
 from keras_transformer.documents.markup import find_marks
+from keras_transformer.symbols import MARKUP_SYMBOLS, SYMBOL
 from keras_transformer.text.tokenizer import Tokenizer
 
 # Words of fewer letters become others by a typing error.
@@ -104,7 +105,7 @@ CHANGES: dict[str, Callable[[Pair, random.Random], Pair]] = {
 def changed(pair: Pair, change: str, generator: random.Random) -> Pair:
     """A pair after a change.
 
-    Tags before a source stay, and so does a pair with markup.
+    Tags before a source stay, and so does a pair with markup or symbols.
 
     Args:
         pair: source and target.
@@ -113,7 +114,7 @@ def changed(pair: Pair, change: str, generator: random.Random) -> Pair:
     """
     source = without_tags(pair[0])
     tags = pair[0][: len(pair[0]) - len(source)]
-    if any(map(find_marks, (source, pair[1]))):
+    if re.search(SYMBOL, source) or any(map(find_marks, (source, pair[1]))):
         return pair
     source, target = CHANGES[change]((source, pair[1]), generator)
     return tags + source, target
@@ -215,7 +216,8 @@ class Augmentation:
         first = sources[1:, :1].to_tensor(PAD_ID, shape=[None, 1])[:, 0]
         last_tag = len(SPECIAL_TOKENS) + len(self._tokenizers[0].tags) - 1
         tagged = (first >= len(SPECIAL_TOKENS)) & (first <= last_tag)
-        joined = fits & even & ~tagged & (wanted > 0)
+        apart = tagged | self._have_markup(sources)[1:]
+        joined = fits & even & ~apart & (wanted > 0)
         kept = tf.concat([[True], ~joined, [True]], axis=0)  # (B + 1,)
         return tuple(
             tf.RaggedTensor.from_row_splits(
@@ -225,6 +227,14 @@ class Augmentation:
             )
             for side in (sources, targets)
         )
+
+    def _have_markup(self, sources):
+        """Marks rows `(B,)` whose symbols the row before may have, too."""
+        first = self._tokenizers[0].first_symbol
+        if first is None:
+            return tf.fill([sources.nrows()], False)
+        last = first + len(MARKUP_SYMBOLS)
+        return tf.reduce_any((sources >= first) & (sources < last), axis=1)
 
     def _choose(self, may_change, *key):
         """The index of each row's change, or -1; and 1 to join rows, or 0."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import Config
+from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.augmentation import (
     CHANGES,
     Augmentation,
@@ -12,6 +13,8 @@ from keras_transformer.data.augmentation import (
 )
 from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.prepare import prepare
+from keras_transformer.symbols import SYMBOLS
+from keras_transformer.text.word import WordTokenizer
 from tests.data.test_batching import batches_of, same
 from tests.data.test_subword_sampling import texts, tokenizers
 from tests.word_data import word_data
@@ -41,6 +44,8 @@ def change(name, source, target, seed=1):
         ("upper", "<BT> <2de> Go", "geh", ("<BT> <2de> GO", "GEH")),
         ("upper", "<b>Go</b>", "geh", ("<b>Go</b>", "geh")),
         ("upper", "go to %s", "geh zu %s", ("go to %s", "geh zu %s")),
+        ("upper", "⟨1⟩Go⟨/1⟩", "⟨1⟩geh⟨/1⟩", ("⟨1⟩Go⟨/1⟩", "⟨1⟩geh⟨/1⟩")),
+        ("upper", "⟨t⟩go⟨=⟩geh⟨/t⟩", "geh", ("⟨t⟩go⟨=⟩geh⟨/t⟩", "geh")),
     ],
 )
 def test_a_pair_after_a_change(name, source, target, expected):
@@ -172,6 +177,18 @@ def test_all_pairs_of_a_joined_batch_are_there(pieces):
         texts = [pair[i] for pair in pairs]
         expected = [" ".join(texts[:2]), " ".join(texts[2:4]), texts[4]]
         assert [text.decode() for text in said] == expected
+
+
+def test_sentences_with_symbols_are_not_joined():
+    tokens = [*SPECIAL_TOKENS, *SYMBOLS, "go", "geh"]
+    tokenizer = WordTokenizer(tokens)
+    made = Augmentation((tokenizer, tokenizer), 1.0, (90, 90), 1)
+    marked, term, plain = "⟨1⟩ go ⟨/1⟩", "⟨t⟩ go ⟨=⟩ geh ⟨/t⟩", "go"
+    ids = tokenizer.tokenize([marked, marked, plain, term, marked, plain])
+    joined, _ = made._join(ids, ids, np.int64(1))
+    # Both have numbers of their own; terms have none.
+    expected = [3, 3, 1 + 5, 3 + 1]
+    assert joined.row_lengths().numpy().tolist() == expected
 
 
 def test_an_unknown_token_leaves_a_pair_as_it_is(corpus, tmp_path):
