@@ -35,8 +35,8 @@ REASONS = {
 }
 ALIGNMENT = "alignment"
 _PACKAGE = "py3langid"
-# By how much another language has to be more probable, natural logarithm. A
-# short text doesn't reach it: of texts with 20 to 40 letters a fifth don't.
+# By how much another language has to be more probable, natural logarithm: more
+# than what is too short to tell reaches.
 _MARGIN = 15.0
 _LONGEST = 400  # characters that are looked at
 _MARKUP = re.compile(MARKUP, re.DOTALL)
