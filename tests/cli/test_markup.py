@@ -18,11 +18,11 @@ LETTERS = "abcdefghijklmnop"
 WORDS = [f"{a}{a}{b}" for b in LETTERS[:6] for a in LETTERS]
 TEXTS = [
     "aaa <b>bbb <i>ccc</i></b> ddd",
-    "<p>%s</p><br/>eee {name}",
+    "<p>%(x)s</p><br/>eee {name}",
     "~fff <b></b><b>ggg</b>",
     "hhh iii",
     "<br/>",
-    " ".join(f"{word} %{n}" for n, word in enumerate(WORDS[:40])),
+    " ".join(f"{word} {{{n}}}" for n, word in enumerate(WORDS[:40])),
     "</b> jjj <i> kkk ⟨1⟩",
 ]
 
