@@ -81,6 +81,8 @@ def existing_tokenizers(
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of the source and of the target in a folder.
 
+    Those that lack the symbols of `markup="symbols"` get them.
+
     Args:
         folder: a run, or prepared data.
         config: of the data that they are for.
@@ -94,7 +96,7 @@ def existing_tokenizers(
     differing = [
         f"data.{key} is {value!r} there, {ours[key]!r} here"
         for key, value in tokenizer_settings(folder).items()
-        if ours[key] != value
+        if ours[key] != value and not (key == "markup" and config.symbols)
     ]
     if differing:
         raise InputError(
@@ -107,9 +109,10 @@ def existing_tokenizers(
                 "a token to add has no white space; ▁ is a space. Received: "
                 f"{token!r}"
             )
+    new = (*config.symbols, *add)
     return (
-        _with_tokens(load_tokenizer(folder / SOURCE_TOKENIZER), add),
-        _with_tokens(load_tokenizer(folder / TARGET_TOKENIZER), add),
+        _with_tokens(load_tokenizer(folder / SOURCE_TOKENIZER), new),
+        _with_tokens(load_tokenizer(folder / TARGET_TOKENIZER), new),
     )
 
 

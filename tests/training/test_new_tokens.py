@@ -1,11 +1,14 @@
 """Runs that start from the weights of one with fewer tokens."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from keras_transformer.data.corpus_tokenizers import existing_tokenizers
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
+from keras_transformer.symbols import NUMBERS
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 from tests.toy_models import MODEL, write_corpus
@@ -13,8 +16,8 @@ from tests.toy_runs import untrained_run
 from tests.word_data import word_data
 
 ADDED = ["⟨1⟩", "⟨/1⟩", "▁Twone"]
-PIECES = {"source_tokenizer": "sentencepiece", "source_vocabulary_size": 24}
-SHARED = {"shared_vocabulary": True, "source_vocabulary_size": 24}
+PIECES = {"source_tokenizer": "sentencepiece", "source_vocabulary_size": 64}
+SHARED = {"shared_vocabulary": True, "source_vocabulary_size": 64}
 # Settings of the data, and of the model.
 KINDS = {
     "words": ({"target_tokenizer": "word"}, {}),
@@ -115,6 +118,25 @@ def test_new_tokens_are_learned(runs):
     }
     assert any("embedding" in path for path in changed)
     assert Run.load(child.folder).load_model("best")
+
+
+def test_a_model_without_symbols_gets_them(runs, tmp_path):
+    parent, _, _ = runs
+    corpus = parent.folder.parent / "more.tsv"
+    config = dataclasses.replace(parent.config.data, markup="symbols")
+    plain = {"tokenizers": parent.folder}
+    data = prepare([corpus], tmp_path / "data", config, **plain)
+    run = Run.create(tmp_path / "run", parent.config, data, parent)
+    assert run.config.data.symbols
+    for tokenizer, size in zip(
+        (run.source_tokenizer, run.target_tokenizer),
+        sizes_of(parent),
+        strict=True,
+    ):
+        assert tokenizer.first_symbol == size
+        ids = tokenizer.tokenize(["⟨1⟩one⟨/1⟩"]).to_list()[0]
+        assert size in ids
+        assert ids[-1] == size + NUMBERS
 
 
 def test_fewer_or_other_tokens_are_refused(runs, tmp_path):
