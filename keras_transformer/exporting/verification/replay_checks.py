@@ -21,6 +21,11 @@ from keras_transformer.exporting.warmup_requests import read_warmup
 # Words of texts that are longer than a model. One that splits texts searches
 # for a translation of all of it, so a shorter one is tried first.
 _LONG = (2_000, 10_000)
+# What says that a text lost its end.
+_FLAGS = {
+    layout.TEXT: layout.TRUNCATED,
+    layout.TRANSLATION: layout.TRANSLATION_TRUNCATED,
+}
 _INVALID = (b"\xff\xfe", b"a \xc3( b", b"\xed\xa0\x80", b"cut off: \xe4\xbd")
 
 
@@ -121,24 +126,24 @@ def long_text_is_answered(
 ) -> str:
     """More words than the model has positions are split, or said to be cut."""
     words = [word for text in reference["texts"] for word in text.split()]
+    words = words or ["a"]
     for signature, expected in layout.SIGNATURES.items():
-        for count in _LONG:
-            repeated = itertools.cycle(words or ["a"])
-            text = " ".join(itertools.islice(repeated, count)).encode()
-            inputs = {name: [text] for name in expected.inputs}
-            outputs = _answers(model, signature, inputs)
-            flags = {layout.TRUNCATED, layout.TRANSLATION_TRUNCATED}
-            missing = [
-                name
-                for name in sorted(flags & expected.outputs.keys())
-                if not outputs[name].all()
-            ]
-            if not missing or np.any(outputs.get(layout.SENTENCES, 0) > 1):
-                break
-        else:
-            raise CheckFailed(
-                f"{signature}: {count} words, and not {missing[0]!r}"
-            )
+        for side in expected.inputs:
+            # A short other side, as `score` splits sides of as many sentences.
+            inputs = {name: [words[0].encode()] for name in expected.inputs}
+            for count in _LONG:
+                repeated = itertools.islice(itertools.cycle(words), count)
+                inputs[side] = [" ".join(repeated).encode()]
+                outputs = _answers(model, signature, inputs)
+                if np.all(outputs.get(_FLAGS[side], True)) or np.any(
+                    outputs.get(layout.SENTENCES, 0) > 1
+                ):
+                    break
+            else:
+                raise CheckFailed(
+                    f"{signature}: {side} of {count} words, and not "
+                    f"{_FLAGS[side]!r}"
+                )
     return f"up to {count} words"
 
 
