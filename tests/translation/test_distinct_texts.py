@@ -113,7 +113,7 @@ def test_further_hypotheses_are_kept_where_texts_have_variants(
     asked, search = [], subject._search
 
     def watched(*arguments):
-        asked.append(arguments[4:])
+        asked.append(arguments[4:6])
         return search(*arguments)
 
     monkeypatch.setattr(subject, "_search", watched)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from nltk.translate import AlignedSent, IBMModel1
 from keras_transformer import evaluate, export, load
 from keras_transformer.api import exporting
 from keras_transformer.cli.main import main
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config import Config, DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.data import model_1 as links_of
 from keras_transformer.data.model_1 import link, model_1
@@ -26,6 +27,7 @@ from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words, untrained_run
 
+RUN = types.SimpleNamespace(config=Config())  # of no languages
 PAIRS = [
     ("the house", "la maison"),
     ("the blue house", "la maison bleue"),
@@ -323,10 +325,10 @@ def test_pairs_without_end_are_refused(monkeypatch, tmp_path):
     endless = itertools.repeat(("a", "b"))
     for given, name in ((endless, "pairs"), (str(path), "pairs.tsv")):
         with pytest.raises(InputError, match=f"{name}: more than 100 pairs"):
-            lexicon_of(None, given)
+            lexicon_of(RUN, given)
 
 
 @pytest.mark.parametrize("spec", ["/dev/zero", "/dev/zero,/dev/zero"])
 def test_a_device_without_end_is_refused(spec):
     with pytest.raises(InputError, match="/dev/zero, line 1: more than"):
-        lexicon_of(None, spec)
+        lexicon_of(RUN, spec)
