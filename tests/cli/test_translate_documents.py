@@ -98,7 +98,7 @@ def test_what_does_not_go_with_a_document_is_refused(
 def test_markup_needs_a_run(export, write, tmp_path, refuses):
     source = write("a.html", "<p>one <b>two</b></p>")
     words = ["--input", source, "--output", tmp_path / "b.html"]
-    says = ["'<b>' in a text", "or a run"]
+    says = ["'<b>' in a text", "a model with symbols"]
     refuses("translate", "--saved-model", export, *words, says=says)
     with pytest.raises(InputError, match="'<b>' in a text"):
         kt.translate_file(export, source, tmp_path / "b.html")
