@@ -64,7 +64,7 @@ def test_the_configuration_chooses_the_search(beam_size):
 def test_sentence_constraints_are_what_is_configured_and_no_more():
     source_ids, lengths = random_sources(1)
     plain = sentence_constraints(source_ids, lengths, DecodingConfig(), 32)
-    assert plain[1:] == ((), (), ())
+    assert set(plain[1:]) == {()}
     config = DecodingConfig(min_length=3, sampling=True)
     prefixes = tf.ones([5, 2], tf.int32)
     every = sentence_constraints(source_ids, lengths, config, 32, prefixes)
