@@ -21,6 +21,7 @@ from keras_transformer.config import Config
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.keys import without_tags
+from keras_transformer.data.model_inputs import FRAME_LENGTHS
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.symbols import MARKUP_SYMBOLS, SYMBOL
 from keras_transformer.text.tokenizer import Tokenizer
@@ -271,11 +272,10 @@ def augmentation(
     """The augmentation of a configuration, or None."""
     if not config.training.augment:
         return None
-    positions = config.model.max_length
+    longest = config.model.max_length - FRAME_LENGTHS
     return Augmentation(
         tokenizers,
         config.training.augment,
-        # START and END on a source; START on what the decoder reads.
-        (positions - 2, positions - 1),
+        tuple(longest.tolist()),
         config.training.seed,
     )

@@ -6,11 +6,9 @@ same number of steps, known before the first.
 """
 
 import dataclasses
-import math
 
 import numpy as np
 
-_GROWTH = 1.25  # of geometric lengths, from one to the next
 # Positions that few lengths may take for each that own lengths would.
 _ROUNDING = 1.25
 _NONE = 2  # positions of a source without tokens: START and END
@@ -85,7 +83,7 @@ class BatchSize:
 
 
 def few_lengths(lengths: np.ndarray) -> tuple[int, ...]:
-    """Lengths for `BatchSize.buckets`, as few as this data allows.
+    """Lengths of batches, as few as this data allows.
 
     Short sentences need two or three, text with paragraphs up to ten. Of all
     choices of so many lengths it is the one with the least padding, found by
@@ -117,23 +115,6 @@ def few_lengths(lengths: np.ndarray) -> tuple[int, ...]:
     for start in reversed(starts):
         ends.append(start[ends[-1]])
     return tuple(int(step * own[end - 1]) for end in reversed(ends))
-
-
-def geometric_lengths(longest: int) -> tuple[int, ...]:
-    """Even lengths from 4 that grow by a quarter, for `padded_lengths`.
-
-    With them a corpus of short sentences has a quarter of the shapes that
-    exact lengths have, and half the padding of multiples of 8.
-
-    Args:
-        longest: the last one, which may be odd.
-    """
-    lengths: list[int] = []
-    length = 4
-    while length < longest:
-        lengths.append(length)
-        length = max(2 * math.ceil(length * _GROWTH / 2), length + 2)
-    return (*lengths, longest)
 
 
 def _next_length(lengths, accepted):

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config import Config
+from keras_transformer.data.model_inputs import FRAME_LENGTHS
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -95,11 +96,10 @@ def subword_sampling(
     """The sampling of a configuration, or None."""
     if not config.training.subword_sampling:
         return None
-    positions = config.model.max_length
+    longest = config.model.max_length - FRAME_LENGTHS
     return SubwordSampling(
         tokenizers,
         config.training.subword_sampling,
-        # START and END on a source; START on what the decoder reads.
-        (positions - 2, positions - 1),
+        tuple(longest.tolist()),
         config.training.seed,
     )

@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from keras_transformer.data.augmentation import augmentation
-from keras_transformer.data.batch_plan import few_lengths, geometric_lengths
+from keras_transformer.data.batch_plan import few_lengths
 from keras_transformer.data.batching import (
     TrainingBatches,
     evaluation_batches,
@@ -337,16 +337,15 @@ def _share():
 
 def _lengths(config, prepared):
     """Options of batches: which lengths are grouped and padded."""
-    if config.training.length_buckets == "few":
-        splits = [name for name, pairs in prepared.counts.items() if pairs]
-        lengths = [prepared.lengths(name) for name in splits]
-        all_lengths = np.concatenate(lengths) + FRAME_LENGTHS  # (P, 2)
-        return {"length_buckets": few_lengths(all_lengths)}
-    if hosts.on_jax():
-        # The run keeps its batches, but each shape would be a program.
-        longest = config.model.max_length
-        return {"padded_lengths": geometric_lengths(longest)}
-    return {}
+    few = config.training.length_buckets == "few"
+    if not few and not hosts.on_jax():
+        return {}
+    splits = [name for name, pairs in prepared.counts.items() if pairs]
+    lengths = [prepared.lengths(name) for name in splits]
+    chosen = few_lengths(np.concatenate(lengths) + FRAME_LENGTHS)
+    # A run that began elsewhere keeps its batches, but each shape would be a
+    # program on JAX.
+    return {"length_buckets" if few else "padded_lengths": chosen}
 
 
 def _calls(batches, first_epoch, training):
