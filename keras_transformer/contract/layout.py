@@ -70,6 +70,7 @@ _BEST = Signature(
 BEAM = "serving_default"
 GREEDY = "greedy"
 NBEST = "nbest"
+TRANSLATING = BEAM, GREEDY, NBEST
 SCORING = "score"
 TOKENIZE = "tokenize"
 ALIGN = "align"

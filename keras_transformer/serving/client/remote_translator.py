@@ -110,10 +110,7 @@ class RemoteTranslator(TextTranslator):
         Raises:
             InputError: see `opened`.
         """
-        if self.placeholders is None:
-            return False
-        with self._connected() as client, _as_input_errors():
-            return _has_symbols(client)
+        return self.placeholders is not None and self.has_terms()
 
     def has_terms(self) -> bool:
         """Whether the model has symbols for terms; it doesn't say more.

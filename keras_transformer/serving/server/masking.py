@@ -16,9 +16,6 @@ from keras_transformer.symbols import ANNOTATION, SYMBOL
 from keras_transformer.translation.markup import MaskedLines
 from keras_transformer.translation.request import translations_of
 
-# Signatures that translate.
-MASKED = (layout.BEAM, layout.GREEDY, layout.NBEST)
-
 
 def run_masked(
     run: Callable[[dict, tuple], dict],
@@ -59,11 +56,8 @@ def run_masked(
         columns[1].tolist(),
         found[layout.TRUNCATED].tolist(),
         ranks,
+        found[layout.SENTENCES].tolist(),
     )
-    results = [
-        one._replace(sentences=int(count))
-        for one, count in zip(results, found[layout.SENTENCES], strict=True)
-    ]
     count = len(masked.parts)
     unmasked, others = iter(masked.unmasked(results[:count])), results[count:]
     following = iter(others)

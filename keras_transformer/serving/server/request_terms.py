@@ -15,7 +15,6 @@ from keras_transformer.serving.server.json_text import shown
 
 _FIELD = "glossary"
 _MOST_TERMS = 1000
-_SIGNATURES = (layout.BEAM, layout.GREEDY, layout.NBEST)
 
 
 def with_terms(
@@ -45,10 +44,10 @@ def with_terms(
             f"{_FIELD} must be a list of pairs of a term and its translation, "
             f"up to {_MOST_TERMS}. Received: {shown(terms)}"
         )
-    if signature not in _SIGNATURES or not has_terms:
+    if signature not in layout.TRANSLATING or not has_terms:
         raise invalid_argument(
             f"{_FIELD} needs a model that has learned of terms and signature "
-            f"{', '.join(_SIGNATURES)}. Received: {signature}"
+            f"{', '.join(layout.TRANSLATING)}. Received: {signature}"
         )
     try:
         glossary = Glossary(terms)

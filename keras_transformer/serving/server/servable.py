@@ -19,7 +19,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_transformer.contract.layout import BEAM, WARMUP
+from keras_transformer.contract.layout import BEAM, TRANSLATING, WARMUP
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.serving.server.loading import (
@@ -27,7 +27,7 @@ from keras_transformer.serving.server.loading import (
     stated_placeholders,
     states_terms,
 )
-from keras_transformer.serving.server.masking import MASKED, run_masked
+from keras_transformer.serving.server.masking import run_masked
 from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     tensor_array,
@@ -149,7 +149,7 @@ class Servable:
         self.signature(name)
         name = name or BEAM
         run = functools.partial(self._session.run, name)
-        if self._placeholders is None or name not in MASKED:
+        if self._placeholders is None or name not in TRANSLATING:
             return run(inputs, outputs)
         return run_masked(run, inputs, outputs, self._placeholders)
 
