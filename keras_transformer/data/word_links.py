@@ -1,37 +1,31 @@
 """Word links: which words of a pair translate each other.
 
-They are learned from pairs by IBM Model 1, from each side to the other, and
-count by how far both agree (Liang, Taskar and Klein 2006, "Alignment by
-Agreement"). The phrases that they make are those of Och and Ney 2004, "The
-Alignment Template Approach to Statistical Machine Translation": no word within
-is linked to one outside.
+They are those of `WordAligner`. The phrases that they make are those of Och and
+Ney 2004, "The Alignment Template Approach to Statistical Machine Translation":
+no word within is linked to one outside.
 """
 
 from __future__ import annotations
 
 import collections
-import itertools
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.model_1 import link, model_1
+from keras_transformer.data.records import Ids
+from keras_transformer.data.word_alignment import WordAligner
 from keras_transformer.documents.glossary import words_of
 
 # Pairs of words of one sentence that are learned from, held in memory at some
 # 60 bytes each, and the words of a side, beyond which a sentence isn't.
 _MOST_LINKS = 10_000_000
 _LONGEST_SENTENCE = 40
-# The product of both probabilities, below which words don't agree.
-_LEAST = 0.002
 # Words that are too frequent to begin or end a phrase.
 _FREQUENT = 40
 _LONGEST = 4  # words of a phrase
-# What the other end of a sentence is less likely by, a logarithm.
-_FAR = 4.0
 
 
 class Phrase(NamedTuple):
@@ -56,15 +50,20 @@ class WordLinks:
     """Links words of pairs.
 
     Args:
-        scores: by a source and a target word in lower case, how well they
-            agree.
+        aligner: of ids of words; None: no words are linked.
+        numbers: the ids of the source's and of the target's words, by their
+            lower case.
         frequent: source words that begin and end no phrase.
     """
 
     def __init__(
-        self, scores: dict[tuple[str, str], float], frequent: Iterable[str]
+        self,
+        aligner: WordAligner | None,
+        numbers: tuple[Mapping[str, int], Mapping[str, int]] = ({}, {}),
+        frequent: Iterable[str] = (),
     ) -> None:
-        self._scores = scores
+        self._aligner = aligner
+        self._numbers = numbers
         self._frequent = frozenset(frequent)
 
     @classmethod
@@ -84,24 +83,24 @@ class WordLinks:
                 break
             for side, words in enumerate(spelled):
                 known = numbers[side]
-                ids[side].extend(known.setdefault(w, len(known)) for w in words)
+                ids[side].extend(
+                    known.setdefault(word, len(SPECIAL_TOKENS) + len(known))
+                    for word in words
+                )
                 lengths[side].append(len(words))
-        sources, targets = map(list, numbers)
-        if not sources or not targets:
-            return cls({}, ())
-        arrays = [
-            (np.array(values), np.array(counts))
-            for values, counts in zip(ids, lengths, strict=True)
-        ]
-        counts = collections.Counter(ids[0]).most_common(_FREQUENT)
-        return cls(
-            {
-                (sources[s], targets[t]): score
-                for s, t, score in _agreement(*arrays)
-            },
-            # A character of a script without spaces says too little.
-            (sources[s] for s, _ in counts if sources[s] < "\u0e00"),
+        if not all(numbers):
+            return cls(None)
+        aligner = WordAligner(
+            *(
+                Ids(np.array(values), np.array(counts))
+                for values, counts in zip(ids, lengths, strict=True)
+            )
         )
+        words = list(numbers[0])
+        counts = collections.Counter(ids[0]).most_common(_FREQUENT)
+        frequent = (words[n - len(SPECIAL_TOKENS)] for n, _ in counts)
+        # A character of a script without spaces says too little.
+        return cls(aligner, numbers, (w for w in frequent if w < "\u0e00"))
 
     def phrases(self, source: str, target: str) -> list[Phrase]:
         """The phrases of a pair, none with markup or punctuation within."""
@@ -140,21 +139,16 @@ class WordLinks:
     def _is_frequent(self, words, *ends):
         return any(words[end].lower in self._frequent for end in ends)
 
-    def _links(self, source, target):
-        """Indices of words that are linked: the best of either of them."""
-        nothing = 0.0, 0
-        rows: dict = collections.defaultdict(lambda: nothing)
-        columns: dict = collections.defaultdict(lambda: nothing)
-        for i, j in itertools.product(range(len(source)), range(len(target))):
-            score = self._scores.get((source[i].lower, target[j].lower))
-            if score is not None:
-                distance = i / len(source) - j / len(target)
-                score *= math.exp(-_FAR * abs(distance))
-                rows[i] = max(rows[i], (score, j))
-                columns[j] = max(columns[j], (score, i))
-        return {(i, j) for i, (_, j) in rows.items()} | {
-            (i, j) for j, (_, i) in columns.items()
-        }
+    def _links(self, *sides):
+        """Indices of words that are linked, of the source and the target."""
+        if self._aligner is None or not all(sides):
+            return []
+        ids = [
+            np.array([[known.get(word.lower, UNK_ID) for word in words]])
+            for known, words in zip(self._numbers, sides, strict=True)
+        ]
+        (linked,) = self._aligner(*ids)  # (T, S)
+        return np.argwhere(linked.T).tolist()
 
 
 def _words(text):
@@ -174,42 +168,3 @@ def _of_all(links, first, last):
 def _are_together(words, first, last):
     """True if nothing but white space is between words."""
     return words[last].number - words[first].number == last - first
-
-
-def _agreement(source, target) -> Iterator[tuple[int, int, float]]:
-    """Source and target words that agree, and how well.
-
-    Args:
-        source: ids of all sentences in a row, and the number of each.
-        target: the same of as many targets.
-    """
-    base = int(target[0].max()) + 1
-    sources, targets, forward = _probabilities(source, target)
-    codes = sources * base + targets
-    targets, sources, backward = _probabilities(target, source)
-    codes, here, there = np.intersect1d(
-        codes,
-        sources * base + targets,
-        assume_unique=True,
-        return_indices=True,
-    )
-    scores = forward[here] * backward[there]
-    kept = scores >= _LEAST
-    codes, scores = codes[kept], scores[kept]
-    yield from zip(
-        (codes // base).tolist(),
-        (codes % base).tolist(),
-        scores.tolist(),
-        strict=True,
-    )
-
-
-def _probabilities(source, target):
-    """Sources, targets, and how probably each becomes its target, `(P,)`."""
-    links = link(source, target)
-    is_word = links.sources >= 0  # not the empty word
-    return (
-        links.sources[is_word],
-        links.targets[is_word],
-        model_1(links)[is_word],
-    )

@@ -17,7 +17,7 @@ from keras_transformer.errors import InputError
 from tests.data.conftest import contents
 from tests.word_data import word_data
 
-NOTHING = WordLinks({}, ())
+NOTHING = WordLinks(None)
 GLOSSARY = Glossary([("cell", "Zelle"), ("range", "Bereich"), ("Calc", "")])
 
 
@@ -49,7 +49,8 @@ def test_terms_of_both_sides_are_annotated(pair, source):
 
 def test_phrases_of_the_corpus_are_drawn_beside_them():
     words = ["red", "green", "blue", "cell"]
-    links = WordLinks({(word, f"{word}o"): 0.5 for word in words}, ())
+    learned = WordLinks.learn([(word, f"{word}o") for word in words] * 5)
+    links = WordLinks(learned._aligner, learned._numbers)
     pair = "red green blue cell", "redo greeno blueo cello Zelle"
     found = collections.Counter()
     for seed in range(50):
