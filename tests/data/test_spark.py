@@ -117,7 +117,14 @@ def test_the_same_data_with_terms(spark, files, tmp_path):
     terms = tmp_path / "terms.tsv"
     terms.write_text("cat\t猫\nstar\t次\n", encoding="utf-8")
     config = word_data(shard_size=100, markup="symbols", term_share=0.5)
-    corpora = [files / "odd*1[x].tsv", files / "more.tsv.gz"]
+    # Of more words than are too frequent to be drawn, each with a translation.
+    lines = [
+        f"the cat saw w{n % 60} w{n * 7 % 60}\t猫看 v{n % 60} v{n * 7 % 60}\n"
+        for n in range(300)
+    ]
+    words = tmp_path / "words.tsv"
+    words.write_text("".join(lines), encoding="utf-8")
+    corpora = [files / "odd*1[x].tsv", files / "more.tsv.gz", words]
     prepared = assert_same(corpora, config, tmp_path, dev=0.1, terms=terms)
     report = prepared.report["terms"]
     assert min(report.values()) > 10
