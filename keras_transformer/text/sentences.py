@@ -360,7 +360,11 @@ def _rules(language: str, facts: dict) -> _Rules:
 def _rules_without_end(language, facts) -> _Rules:
     """Rules for stops of abbreviations, initials and numbers."""
     initial = "[A-HJ-Z]" if is_english(language) else r"\p{Lu}"
-    if scripts_of_language(language) & _DANDA:
+    if "DEVANAGARI" in scripts_of_language(language):
+        # As Latin letters are spoken (के for K): है, a letter and a sign
+        # as well, ends sentences of those who write no danda.
+        initial = r"(?:\p{L}|[बसडजपटव]ी|[जक]े)"
+    elif scripts_of_language(language) & _DANDA:
         initial = _LETTER  # Their sentences end with another stop.
     elif _is_cyrillic(language):
         initial = "[А-ЯЁЂ-Џ]"
