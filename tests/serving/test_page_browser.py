@@ -259,3 +259,19 @@ def test_markup_is_shown_as_text(page):
     expect(options.first).to_contain_text("<img src=x onerror=")
     assert page.locator("main img, main script").count() == 0
     assert dialogs == []
+
+
+def test_inline_tags_are_shown_as_what_they_mean(page):
+    source = page.locator("#source")
+    source.fill('Open <b onclick="x()">File <i>now</i></b>, <emph>so</emph>.')
+    source.press("Control+Enter")
+    first = translation(page).locator("p").first
+    expect(first).to_have_text("OPEN FILE NOW, <EMPH>SO</EMPH>.")
+    assert first.evaluate("p => p.innerHTML") == (
+        "OPEN <b>FILE <i>NOW</i></b>, &lt;EMPH&gt;SO&lt;/EMPH&gt;."
+    )
+
+
+def test_tags_that_are_not_well_nested_are_shown_as_text(page):
+    for text in ("<b>a", "a</b>", "<b>a <i>b</b></i>"):
+        translate(page, text)

@@ -2,6 +2,7 @@
 
 import { byId, element, showText } from "./dom.js";
 import { inWords } from "./errors.js";
+import { withMarkup } from "./inline_markup.js";
 import { say, sayNumber, sayPercent } from "./interface_language.js";
 import { textLanguage } from "./languages.js";
 
@@ -74,7 +75,8 @@ function translations(answer) {
   const texts = sentences.map((sentence) => {
     const text = best(sentence);
     const lang = textLanguage(text, target.languages, "target");
-    return element(name, { lang, dir: "auto" }, text || say("noText"));
+    const shown = text ? withMarkup(text) : [say("noText")];
+    return element(name, { lang, dir: "auto" }, ...shown);
   });
   return sentences.length > 1 ? [element("ol", {}, ...texts)] : texts;
 }
