@@ -98,7 +98,7 @@ def load(
         return run
     _refuse(name, weights=weights, **of_run)
     if (folder / "keras_transformer.json").is_file():
-        return _ctranslate2(folder, decoding)
+        return _ctranslate2(folder, decoding, patterns)
     _refuse(name, decoding=decoding)
     return _export(folder, patterns)
 
@@ -115,13 +115,15 @@ def _run(folder, weights, decoding, ensemble, shortlist):
     return run
 
 
-def _ctranslate2(folder, decoding):
+def _ctranslate2(folder, decoding, placeholders):
     from keras_transformer.exporting.ctranslate2_translator import (
         CTranslate2Translator,
     )
     from keras_transformer.system.machine import usable_cores
 
-    return CTranslate2Translator(folder, decoding, usable_cores())
+    return CTranslate2Translator(
+        folder, decoding, usable_cores(), placeholders=placeholders
+    )
 
 
 def _export(folder, placeholders):

@@ -90,9 +90,6 @@ _HERE = ("run", "saved_model", "ctranslate2")
 _GO_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("weights", "ensemble", "shortlist"), ("run",)),
     **dict.fromkeys(("token_scores", "alignment", "prefix"), ("run",)),
-    **dict.fromkeys(
-        ("markup", "placeholder"), ("run", "saved_model", "server")
-    ),
     **dict.fromkeys(("workers", "threads", "shards"), _HERE),
     **dict.fromkeys(("shard", "join", "retries", "engine"), ("shards",)),
     **dict.fromkeys(("model", "version", "label", "timeout"), ("server",)),
@@ -450,7 +447,12 @@ def _of_ctranslate2(arguments, request):
     most = decoding.beam_size
     check_count(request, f"1 to {most}, the beam size", most)
     factory = CTranslate2TranslatorFactory(
-        folder, decoding, request.count, arguments.threads or 1
+        folder,
+        decoding,
+        request.count,
+        arguments.threads or 1,
+        request.markup,
+        request.placeholders,
     )
     return factory, decoding.batch_size
 

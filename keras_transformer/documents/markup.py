@@ -35,18 +35,24 @@ _TAG = r"<!--.*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
 _ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
 # Of C and Python, gettext, Qt, templates, LibreOffice.
 _PLACEHOLDER = (
-    r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@]\b"
+    r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
+    r"(?![0-9A-Za-z_\u00c0-\u024f])"  # No word, but a script without spaces.
     r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}\s][^{}]*\}|\$\[\w+\]"
 )
 _NO_ADDRESS = r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》"
 _ADDRESS = (
-    rf"\b(?:https?|ftp)://[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"
-    r"|\b[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+"
+    r"(?<![0-9A-Za-z_])(?:https?|ftp)://"
+    rf"[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"
+    # RFC 5321: a local part has up to 64 characters.
+    r"|(?a:\b[\w.+-]{1,64}@\w[\w-]*(?:\.\w[\w-]*)+)"
 )
 # What looks like a symbol is one: nothing that a user writes is taken for it.
 MARKUP = "|".join((_TAG, _ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
 # What no space stands before, if a mark between is taken out.
 _CLOSING = tuple(".,;:!?…)]}")
+_SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
+# Each character is one where no spaces are between words.
+_WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
 # Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
 _NAME = re.compile(r"([<⟨])/?([^\s<>/⟨⟩]+)")
 
@@ -109,7 +115,10 @@ def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
         text: with markup.
         placeholders: a tuple of regular expressions of further marks.
     """
-    pattern = markup_pattern(placeholders)
+    return _marks(markup_pattern(placeholders), text)
+
+
+def _marks(pattern, text):
     # A term that is annotated is text.
     found = [m for m in pattern.finditer(text) if m[0] and not m["term"]]
     partners = list(range(len(found)))
@@ -131,9 +140,17 @@ def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
             _, partner = opened.pop()
             partners[index], partners[partner] = partner, index
     return [
-        Mark(*match.span(), partner)
+        Mark(match.start(), match.end(), partner)
         for match, partner in zip(found, partners, strict=True)
     ]
+
+
+def unused_tag(text: str) -> str:
+    """The name for tags of one's own, such as `x1`, that none in a text has."""
+    name = "x"
+    while re.search(f"</?{name}\\d", text):
+        name += "x"
+    return name
 
 
 def mark_name(text: str) -> str | None:
@@ -170,10 +187,41 @@ class Masked(NamedTuple):
         return before, text, after
 
     def unmasked(self, translation: str) -> str:
-        """A translation of the text, with the marks in place of symbols."""
+        """A translation of the text, with the marks in place of symbols.
+
+        A search that knows nothing of symbols (CTranslate2's) may lose one,
+        double it or cross pairs: all are then placed by their share of the
+        words.
+        """
+        if _structure(translation) != _structure(self.text):
+            translation = self._with_symbols(translation)
         return re.sub(
             SYMBOL, lambda symbol: self.marks.get(symbol[0], ""), translation
         )
+
+    def _with_symbols(self, translation):
+        """A translation with the text's symbols in place of its own."""
+        source, plain = (
+            strip_marks(text, _marks(_SYMBOLS, text))
+            for text in (self.text, translation)
+        )
+        words = _word_spans(source.text)
+        spans = _word_spans(plain.text)
+        alignment = [n * len(words) // len(spans) for n in range(len(spans))]
+        return place_marks(source, plain.text, words, spans, alignment)
+
+
+def _structure(text):
+    """The symbols of a text, and whether each is of a pair."""
+    marks = _marks(_SYMBOLS, text)
+    return sorted(
+        (text[mark.start : mark.end], mark.partner != index)
+        for index, mark in enumerate(marks)
+    )
+
+
+def _word_spans(text):
+    return [Span(*match.span()) for match in _WORD.finditer(text)]
 
 
 def mask_marks(text: str, marks: Sequence[Mark]) -> list[Masked]:
@@ -244,7 +292,8 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
     for mark in marks:
         plain = _append(plain, text[end : mark.start], places)
         places.append(len(plain))
-        before, after = text[: mark.start][-1:], text[mark.end :][:1]
+        before = text[max(mark.start - 1, 0) : mark.start]
+        after = text[mark.end : mark.end + 1]
         spaced.append((before.isspace(), after.isspace()))
         end = mark.end
         alone = text[mark.start : mark.end].startswith("<")
@@ -264,7 +313,7 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
 
 
 def _are_words(*characters):
-    return all(c.isalnum() and not _is_wide(c) for c in characters)
+    return all(c.isalnum() and not is_wide(c) for c in characters)
 
 
 def _append(before, after, places):
@@ -379,7 +428,7 @@ def _place(stripped, translation, tokens, indices, depth, placed):
                 _Placed(start, (1, depth, 1, index), stripped.marks[index])
             )
             placed.append(
-                _Placed(end, (0, -depth, 1, index), stripped.marks[partner])
+                _Placed(end, (0, -depth, 0, index), stripped.marks[partner])
             )
             _place(stripped, translation, inside, inner, depth + 1, placed)
         index = max(partner, index) + 1
@@ -400,12 +449,12 @@ def _longest_run(within, taken):
 def _alone(text, place, spaces, translation, tokens, depth, index):
     """A mark beside the token of its neighbour in the source."""
     after = [(middle - place, s) for s, middle in tokens if middle >= place]
-    before = [(place - middle, s) for s, middle in tokens if middle < place]
-    if after and (not before or min(after)[0] <= min(before)[0]):
+    before = [(middle - place, s) for s, middle in tokens if middle < place]
+    if after and (not before or min(after)[0] <= -max(before)[0]):
         position, order = min(after)[1].start, (1, depth, 0, index)
     else:
-        position = min(before)[1].end if before else len(translation)
-        order = (0, -depth, 0, index)
+        position = max(before)[1].end if before else len(translation)
+        order = (0, -depth, 1, index)  # Not in a pair that ends there.
     left, right = translation[:position][-1:], translation[position:][:1]
     return _Placed(
         position,
@@ -419,8 +468,9 @@ def _alone(text, place, spaces, translation, tokens, depth, index):
 def _needs_space(neighbour):
     """True if a space belongs between a mark and a character beside it."""
     spaced = neighbour.isspace() or neighbour in _CLOSING
-    return bool(neighbour) and not spaced and not _is_wide(neighbour)
+    return bool(neighbour) and not spaced and not is_wide(neighbour)
 
 
-def _is_wide(character):
+def is_wide(character: str) -> bool:
+    """True if a character fills two columns, as those of East Asia."""
     return unicodedata.east_asian_width(character) in "WF"

@@ -29,6 +29,7 @@ from keras_transformer.exporting.ctranslate2_folder import (
 )
 from keras_transformer.system.checksums import check_file, files_fingerprint
 from keras_transformer.translation.request import (
+    KEEP,
     Translation,
     translations_of,
 )
@@ -63,6 +64,8 @@ class CTranslate2Translator(TextTranslator):
         threads: of one translation.
         workers: translations at a time, of as many threads that call; more
             wait for their turn.
+        placeholders: regular expressions of markup, beside those of the data
+            that the model was trained on.
 
     Attributes:
         description: what the export says about itself, a dict.
@@ -88,6 +91,7 @@ class CTranslate2Translator(TextTranslator):
         decoding: DecodingConfig | None = None,
         threads: int = 1,
         workers: int = 1,
+        placeholders: tuple[str, ...] = (),
     ) -> None:
         require_ctranslate2()
         self._folder = folder = pathlib.Path(folder)
@@ -95,6 +99,9 @@ class CTranslate2Translator(TextTranslator):
         for file in self.description["files"]:
             check_file(folder / file["name"], file, EXPORT_AGAIN, content=True)
         self.config = read_config(folder)
+        data = self.config.data
+        if data.symbols:
+            self.placeholders = (*placeholders, *data.placeholders)
         self._max_length = self.config.model.max_length
         self._load_tokenizers(folder)
         self._set_search(decoding or self.config.decoding)
@@ -171,10 +178,10 @@ class CTranslate2Translator(TextTranslator):
             truncated,
         )
 
-    def results(
+    def plain_results(
         self, texts: Sequence[str], n_best: int | None = None
     ) -> list[Translation]:
-        """See `TextTranslator.results`."""
+        """See `TextTranslator.plain_results`."""
         check_n_best(n_best, self.decoding)
         count = n_best or 1
 
@@ -377,12 +384,16 @@ class CTranslate2TranslatorFactory:
         decoding: the search.
         count: hypotheses of a line.
         threads: of one translation.
+        markup: see `TranslationRequest`; CTranslate2 projects none.
+        placeholders: regular expressions of markup.
     """
 
     folder: str
     decoding: DecodingConfig
     count: int = 1
     threads: int = 1
+    markup: str | None = None
+    placeholders: tuple[str, ...] = ()
 
     def has_terms(self) -> bool:
         """See `TextTranslator.has_terms`."""
@@ -399,12 +410,19 @@ class CTranslate2TranslatorFactory:
         return files_fingerprint(folder, folder.rglob("*"))
 
     def has_symbols(self) -> bool:
-        """False: CTranslate2 has no search that keeps a structure."""
-        return False
+        """Whether markup is masked, as the model has symbols for it."""
+        return bool(read_config(self.folder).data.symbols) and (
+            self.markup is None
+        )
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
         """The results of lines, as a function."""
         translator = CTranslate2Translator(
-            self.folder, self.decoding, self.threads
+            self.folder,
+            self.decoding,
+            self.threads,
+            placeholders=self.placeholders,
         )
+        if self.markup == KEEP:
+            translator.placeholders = None
         return lambda lines: translator.results(lines, self.count)

@@ -19,7 +19,6 @@ from keras_transformer.exporting.registry.version_folders import (
 )
 from keras_transformer.system.checksums import files_fingerprint
 from keras_transformer.system.files import read_json
-from keras_transformer.translation.markup import MaskedLines
 from keras_transformer.translation.request import (
     KEEP,
     Translation,
@@ -88,8 +87,6 @@ class SavedTranslator(TextTranslator):
             ) from error
         self._best = signature
         self._require(signature)
-        # None: the model has no symbols for markup.
-        self.placeholders: tuple[str, ...] | None = None
         own = layout.symbol_placeholders(self.description)
         if own is not None:
             self.placeholders = (*placeholders, *own)
@@ -97,29 +94,18 @@ class SavedTranslator(TextTranslator):
     def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
 
-    def results(
-        self, texts: Sequence[str], n_best: int | None = None
-    ) -> list[Translation]:
-        """See `TextTranslator.results`.
-
-        Raises:
-            InputError: the export has no such signature, or gives fewer.
-        """
-        if self.placeholders is None:
-            return self._results(texts, n_best)
-        masked = MaskedLines(texts, self.placeholders)
-        parts = masked.parts
-        return masked.unmasked(self._results(parts, n_best) if parts else [])
-
-    def has_symbols(self) -> bool:
-        """See `TextTranslator.has_symbols`."""
-        return self.placeholders is not None
-
     def has_terms(self) -> bool:
         """See `TextTranslator.has_terms`."""
         return layout.has_terms(self.description)
 
-    def _results(self, texts, n_best):
+    def plain_results(
+        self, texts: Sequence[str], n_best: int | None = None
+    ) -> list[Translation]:
+        """See `TextTranslator.plain_results`.
+
+        Raises:
+            InputError: the export has no such signature, or gives fewer.
+        """
         if n_best is None:
             outputs = self._run(self._best, text=texts)
             names = layout.TRANSLATION, layout.SCORE

@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.documents.glossary import Terms
 from keras_transformer.errors import InputError, shown
+from keras_transformer.translation.markup import masking_markup
 from keras_transformer.translation.request import (
     Translation,
     blank_translation,
@@ -25,8 +26,15 @@ class TextTranslator:
 
     There are four: a run (`TrainedRun`), an export (`SavedTranslator`,
     `CTranslate2Translator`) and a server (`RemoteTranslator`). Each has
-    `results`, or `opened` where a connection has to be open meanwhile.
+    `plain_results`, or `results` with its own way to mask markup, or `opened`
+    where a connection has to be open meanwhile.
+
+    Attributes:
+        placeholders: regular expressions of markup that is masked beside the
+            usual; None: none is masked, as the model has no symbols for it.
     """
+
+    placeholders: tuple[str, ...] | None = None
 
     @property
     def batch_size(self) -> int:
@@ -165,7 +173,7 @@ class TextTranslator:
 
     def has_symbols(self) -> bool:
         """Whether texts are translated with symbols for their markup."""
-        return False
+        return self.placeholders is not None
 
     def has_terms(self) -> bool:
         """Whether the model has learned of terms, see `translate`."""
@@ -197,6 +205,18 @@ class TextTranslator:
         Raises:
             InputError: the translator doesn't give so many.
         """
+
+        def translate(parts):
+            return self.plain_results(parts, n_best)
+
+        if self.placeholders is not None:
+            translate = masking_markup(translate, self.placeholders)
+        return translate(texts)
+
+    def plain_results(
+        self, texts: list[str], n_best: int | None = None
+    ) -> list[Translation]:
+        """As `results`, of texts with symbols in place of markup."""
         raise NotImplementedError
 
 

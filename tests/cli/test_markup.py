@@ -170,6 +170,22 @@ def test_export_and_server(run, tmp_path, precision):
 
 
 @pytest.mark.slow
+def test_ctranslate2(run, tmp_path, capsys):
+    """Its search knows nothing of structure: what it lost is put back."""
+    pytest.importorskip("ctranslate2")
+    folder = tmp_path / "c"
+    kt.export(run, folder, format="ctranslate2")
+    assert_complete(TEXTS, kt.load(folder).translate(TEXTS), ("~",))
+    capsys.readouterr()
+    source = f"--ctranslate2={folder}"
+    assert main(["translate", source, *TEXTS]) == 0
+    masked = capsys.readouterr().out.splitlines()
+    assert_complete(TEXTS, masked, ("~",))
+    assert main(["translate", source, "--markup=keep", *TEXTS]) == 0
+    assert capsys.readouterr().out.splitlines() != masked
+
+
+@pytest.mark.slow
 def test_a_model_learns_where_markup_belongs(tmp_path):
     data = prepare(
         tmp_path,

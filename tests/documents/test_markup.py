@@ -55,6 +55,10 @@ def placed(source, translation, alignment):
             "“https://a.org/ü”，「https://b.org」或",
             ["https://a.org/ü", "https://b.org"],
         ),
+        (
+            "%d个文件，%@ 访问https://a.org，联系admin@a.org获取，50%的",
+            ["%d", "%@", "https://a.org", "admin@a.org"],
+        ),
         ("⟨1⟩ ⟨/16⟩ ⟨2/⟩ ⟨t⟩ ⟨17⟩ ⟨x⟩", ["⟨1⟩", "⟨/16⟩", "⟨2/⟩", "⟨t⟩"]),
         ("", []),
     ],
@@ -111,6 +115,23 @@ def test_marks_are_masked_and_come_back(text, masked):
     parts = mask_marks(text, find_marks(text))
     assert [part.text for part in parts] == masked
     assert "".join(part.unmasked(part.text) for part in parts) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "expected"),
+    [
+        ("a <b>c</b> %s", "⟨2/⟩ x ⟨1⟩y⟨/1⟩", "%s x <b>y</b>"),
+        ("a <b>c</b> %s", "x ⟨1⟩y⟨/1⟩", "x <b>y</b> %s"),
+        ("a <b>c</b> d", "x ⟨/1⟩y⟨1⟩ z", "x <b>y</b> z"),
+        ("a <b>c</b> d", "x ⟨1⟩y⟨/1⟩ ⟨1⟩z⟨/1⟩ ⟨7/⟩", "x <b>y</b> z"),
+        ("<i>a</i> <b>c</b>", "⟨1⟩x ⟨2⟩y⟨/1⟩ z⟨/2⟩", "<i>x y</i> <b>z</b>"),
+        ("打开 <b>文件</b>", "", "<b></b>"),
+        ("Open %s", "打开⟨t⟩", "打开%s"),
+    ],
+)
+def test_symbols_that_a_search_lost_come_back(text, translation, expected):
+    (masked,) = mask_marks(text, find_marks(text))
+    assert masked.unmasked(translation) == expected
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_symbols_stand_for_markup():
         "OPEN <b>THE FILE</b> ~NOW",
         "<br/>",
         "⟨5⟩ {place} IN FILES %s",
-        "<p></b> TWO. <b> ONE.</p>",
+        "<p>TWO. <b>ONE.</b></p>",
     ]
     assert results[3].hypotheses[1].text == texts[3]
     assert masking_markup(translate)([]) == []
