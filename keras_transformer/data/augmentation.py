@@ -29,7 +29,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 # Words of fewer letters become others by a typing error.
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _WORDS_A_TYPO = 8
-_STOPS = ".。।"
+_FULL_STOP = re.compile(r"[^.。।…][.。।]$")
 # No part of a word, of a version, of a date.
 _NUMBER = re.compile(r"(?<![\w.,:/⟨-])\d{1,9}(?!\w|[.,:/-]\d)", re.ASCII)
 _PURPOSE = 1  # So that seeds are others than those of subword sampling.
@@ -53,7 +53,7 @@ def title_case(pair: Pair, generator: random.Random) -> Pair:
 def without_stop(pair: Pair, generator: random.Random) -> Pair:
     """Both sides without the full stop at their ends, if both have one."""
     source, target = pair
-    if not all(text[-1:] in _STOPS and text[:-1] for text in pair):
+    if not all(map(_FULL_STOP.search, pair)):
         return pair
     return source[:-1], target[:-1]
 
@@ -79,7 +79,8 @@ def misspelt(pair: Pair, generator: random.Random) -> Pair:
 def with_other_numbers(pair: Pair, generator: random.Random) -> Pair:
     """Whole numbers that both sides have once, in both replaced by others.
 
-    By ones of as many digits. 0 and 1 stay, which words agree with.
+    By ones of as many digits. 0 and 1 stay, which words agree with. In Slavic
+    languages and Arabic they agree with others, too: leave it out there.
     """
     found = [_NUMBER.findall(text) for text in pair]
     new = {}

@@ -1,6 +1,7 @@
 """Catalogs of messages: gettext's .po, and .xliff and .tmx of translators.
 
-Only what has no translation yet is translated, unless all is requested. A
+Only what has no translation yet, or one that is marked as fuzzy, is
+translated, unless all is requested. A
 translation whose placeholders aren't those of its source is left out, as the
 program that shows it would fail. What is written is marked for a person to
 check.
@@ -92,7 +93,8 @@ class GettextCatalog(_Catalog):
         entry, number = place
         if entry.msgid_plural:
             # The last forms of a language are those of larger numbers.
-            forms = list(entry.msgstr_plural)[number:] if number else [0]
+            # That of one is the only one of Chinese, for all numbers.
+            forms = list(entry.msgstr_plural)[1:] or [0] if number else [0]
             entry.msgstr_plural.update(dict.fromkeys(forms, text))
         else:
             entry.msgstr = text

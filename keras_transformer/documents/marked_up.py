@@ -1,12 +1,14 @@
 """Pages: Markdown and HTML.
 
 A paragraph, heading, item or cell is one text. What is marked in it (emphasis,
-links, code) is a tag of the text, for `text.markup` to place; code blocks,
+links, code) is a tag of the text, for `documents.markup` to place; code blocks,
 front matter, scripts, comments and attributes stay as they are.
 
 References: CommonMark 0.31; HTML Living Standard, "Phrasing content".
 """
 
+import functools
+import html
 import itertools
 import pathlib
 import re
@@ -14,12 +16,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.documents.document import installed, read_text
-from keras_transformer.documents.markup import MARKUP
+from keras_transformer.documents.markup import MARKUP, unused_tag
 
+_WRITTEN_TAG = re.compile(r"(</?[A-Za-z][^<>]*>)")
 _FRONT_MATTER = re.compile(r"\ufeff?---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 # An item of a list of tasks, as GitHub has it.
 _TASK = re.compile(r"\[[ xX]\] +")
-_OURS = re.compile(r"</?x(\d+)/?>")
 # What would be read as markup where it was escaped or isn't any.
 _SPECIAL = re.compile(
     r"[\\*`\[\]]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])|~(?=~)|#(?=#*$)"
@@ -36,8 +38,8 @@ class _Inline(NamedTuple):
     """The content of a block of Markdown.
 
     Attributes:
-        text: with tags `<x1>` in place of markup.
-        marks: what each tag stands for, by tag.
+        text: with tags such as `<x1>` in place of markup.
+        marks: what each tag stands for, by tag; HTML's for themselves.
         start, end: its place in the file, characters.
         is_cell: whether it is of a table.
     """
@@ -63,9 +65,9 @@ class Markdown:
         markdown_it = installed("markdown_it", "markdown-it-py")
         content = read_text(path)
         self._newline = "\r\n" if "\r\n" in content else "\n"
-        self._content = content.replace("\r\n", "\n")
+        self._content = re.sub("\r\n?", "\n", content)
         front = _FRONT_MATTER.match(self._content)
-        begin = front.end() if front else 0
+        begin = front.end() if front else int(content.startswith("\ufeff"))
         body = self._content[begin:]
         starts = [begin, *(begin + m.end() for m in re.finditer("\n", body))]
         parser = markdown_it.MarkdownIt("commonmark")
@@ -95,7 +97,8 @@ class Markdown:
             start += task.end()
             token.children[0].content = token.children[0].content[task.end() :]
         text, marks = _tagged(token.children)
-        if not any(map(str.isalpha, _OURS.sub("", text))):
+        own = "|".join(map(re.escape, marks)) or "$"
+        if not any(map(str.isalpha, re.sub(own, "", text))):
             return None
         return _Inline(text, marks, start, end, is_cell)
 
@@ -116,21 +119,32 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
     text = ""
     marks: dict[str, str] = {}
     opened = []
-    for number, token in enumerate(tokens, 1):
-        if token.type in ("text", "text_special", "html_inline"):
+    name = unused_tag("".join(token.content for token in tokens))
+    for token in tokens:
+        if token.type == "html_inline":
+            marks[token.content] = token.content
             text += token.content
             continue
+        if token.type == "text":
+            # A tag that was written as characters isn't one.
+            for part in _WRITTEN_TAG.split(token.content):
+                if part.startswith("<") and part.endswith(">"):
+                    tag = f"<{name}{len(marks) + 1}/>"
+                    marks[tag], part = f"\\{part}", tag
+                text += part
+            continue
+        number = len(marks) + 1
         if token.type == "softbreak":
             text += " "
             continue
         if token.nesting == 1:
-            tag, mark = f"<x{number}>", _opening(token)
+            tag, mark = f"<{name}{number}>", _opening(token)
             opened.append((number, token))
         elif token.nesting == -1:
             first, opening = opened.pop()
-            tag, mark = f"</x{first}>", _closing(opening)
+            tag, mark = f"</{name}{first}>", _closing(opening)
         else:
-            tag, mark = f"<x{number}/>", _alone(token)
+            tag, mark = f"<{name}{number}/>", _alone(token)
         marks[tag] = mark
         text += tag
     return text, marks
@@ -163,23 +177,29 @@ def _alone(token):
 def _target(token, attribute):
     title = token.attrGet("title")
     address = token.attrGet(attribute)
-    return f'{address} "{title}"' if title else address
+    if not title:
+        return address
+    escaped = title.replace('"', r"\"")
+    return f'{address} "{escaped}"'
 
 
 def _untagged(text, marks):
     """A translation as Markdown, its other characters as characters."""
     text = " ".join(text.split("\n"))
-    parts, end = [], 0
-    for match in re.finditer(MARKUP, text, re.DOTALL):
-        parts.append(_SPECIAL.sub(r"\\\g<0>", text[end : match.start()]))
-        # An entity that isn't one of the file's own is characters.
-        literal = (
-            match[0].replace("&", r"\&") if match[0][0] == "&" else match[0]
-        )
-        parts.append(marks.get(match[0], literal))
-        end = match.end()
-    parts.append(_SPECIAL.sub(r"\\\g<0>", text[end:]))
-    return _BLOCK.sub(r"\1\\\2", "".join(parts))
+
+    def markdown(mark):
+        # A tag or an entity that isn't one of the file's own is characters.
+        return marks.get(mark, f"\\{mark}" if mark[0] in "&<" else mark)
+
+    text = _changed(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part), markdown)
+    return _BLOCK.sub(r"\1\\\2", text)
+
+
+def _changed(text, between, mark=str):
+    """A text whose marks, and what is between them, are changed."""
+    parts = re.split(f"({MARKUP})", text, flags=re.DOTALL)
+    parts[::2], parts[1::2] = map(between, parts[::2]), map(mark, parts[1::2])
+    return "".join(parts)
 
 
 # Elements within a text; others begin or end one.
@@ -252,12 +272,4 @@ def _html_pieces(content):
 
 def _as_characters(text):
     """A translation in HTML, where what isn't markup is no markup."""
-    parts, end = [], 0
-    for match in re.finditer(MARKUP, text, re.DOTALL):
-        parts += [_escaped(text[end : match.start()]), match[0]]
-        end = match.end()
-    return "".join([*parts, _escaped(text[end:])])
-
-
-def _escaped(text):
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _changed(text, functools.partial(html.escape, quote=False))

@@ -11,10 +11,10 @@ Guide for the 42 columns of a line.
 import dataclasses
 import pathlib
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.documents.document import read_text
+from keras_transformer.documents.markup import is_wide
 from keras_transformer.errors import InputError
 
 _TIMES = re.compile(
@@ -125,6 +125,10 @@ def _cues(lines, start, end):
         before = "".join(pieces[: said[0]])
         inner = "".join(pieces[said[0] : said[-1] + 1 : 2])
         after = "".join(pieces[said[-1] + 1 :])
+        # A tag within the text goes to its ends, where its partner is.
+        within = pieces[said[0] + 1 : said[-1] : 2]
+        before += "".join(tag for tag in within if tag[1:2].isalpha())
+        after = "".join(t for t in within if t.startswith("</")) + after
         speaker = _SPEAKER.match(inner)
         if speaker:
             before += speaker[0]
@@ -164,15 +168,11 @@ def _goes_on(group, cue):
     )
 
 
-def _is_wide(character):
-    return unicodedata.east_asian_width(character) in "WF"
-
-
 def _joined(texts):
     """Texts in a row, a space between them where their script has one."""
     whole = ""
     for text in texts:
-        wide = whole and _is_wide(whole[-1]) and _is_wide(text[0])
+        wide = whole and is_wide(whole[-1]) and is_wide(text[0])
         whole += text if wide or not whole else f" {text}"
     return whole
 
@@ -182,7 +182,7 @@ def _units(text) -> list[str]:
     units: list[str] = []
     before = " "
     for character in text:
-        wide = _is_wide(before) or _is_wide(character)
+        wide = is_wide(before) or is_wide(character)
         begins = before.isspace() or (wide and character not in _NOT_FIRST)
         if begins and not character.isspace():
             units.append("")
@@ -193,7 +193,7 @@ def _units(text) -> list[str]:
 
 
 def _width(text):
-    return sum(2 if _is_wide(character) else 1 for character in text)
+    return sum(2 if is_wide(character) else 1 for character in text)
 
 
 def _spread(text: str, shares: Sequence[int]) -> list[str]:
@@ -226,6 +226,6 @@ def _wrapped(text):
     while True:
         lines = _spread(text, [1] * count)
         longest = max(map(_width, lines))
-        if longest <= _COLUMNS or count > len(text):
+        if longest <= _COLUMNS or count >= len(_units(text)):
             return [line for line in lines if line] or [""]
         count += 1

@@ -39,7 +39,8 @@ class Table:
         self._delimiter = delimiter
         lines = io.StringIO(content, newline="")
         try:
-            self._rows = list(csv.reader(lines, delimiter=delimiter))
+            rows = csv.reader(lines, delimiter=delimiter, strict=True)
+            self._rows = list(rows)
         except csv.Error as error:
             raise InputError(f"{path}: not CSV ({error})") from None
         header = self._rows[0] if self._rows else []
@@ -136,7 +137,7 @@ class JsonLines:
             if row is not None and isinstance(row.get(self._source), str):
                 row[self._target] = next(translations)
                 end = line[len(line.rstrip(b"\r\n")) :]
-                line = json.dumps(row, ensure_ascii=False).encode() + end
+                line = _json_line(row) + end
             yield line
 
     def _rows(self) -> Iterator[tuple[bytes, dict | None]]:
@@ -168,6 +169,13 @@ class _Texts(Collection[str]):
 
     def __contains__(self, text: object) -> bool:
         return text in list(self)
+
+
+def _json_line(row):
+    try:
+        return json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # Half of a character is an escape.
+        return json.dumps(row).encode()
 
 
 def _source_and_target(path, field, kind, names):

@@ -14,14 +14,16 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keras_transformer.documents.document import installed
+from keras_transformer.documents.document import LARGEST, installed
+from keras_transformer.documents.markup import unused_tag
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import read_bytes
 
-_LARGEST = 256 << 20  # bytes
-_TAG = re.compile(r"<(/?)x(\d+)(/?)>")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MARGINS = "header", "footer"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+# Of runs: links, insertions that are tracked.
+_CONTAINERS = {f"{_W}{name}" for name in ("hyperlink", "ins", "smartTag")}
 _OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
 # Of no use beside another text.
 _DROPPED = {f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}
@@ -39,7 +41,7 @@ class WordDocument:
 
     def __init__(self, path: pathlib.Path) -> None:
         docx = installed("docx", "python-docx")
-        content = read_bytes(path, largest=_LARGEST)
+        content = read_bytes(path, largest=LARGEST)
         try:
             self._document = docx.Document(io.BytesIO(content))
         except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
@@ -64,7 +66,9 @@ def _paragraphs(document) -> Iterator:
     """The paragraphs of the text, its tables, headers and footers."""
     roots = [document.element.body]
     for section in document.sections:
-        for part in (section.header, section.footer):
+        kinds = ("", "first_page_", "even_page_")
+        names = [f"{kind}{place}" for kind in kinds for place in _MARGINS]
+        for part in (getattr(section, name) for name in names):
             if not part.is_linked_to_previous:
                 roots.append(part.part.element)
     for root in roots:
@@ -81,11 +85,16 @@ class _Paragraph:
 
     def __init__(self, element):
         self._element = element
+        _split_runs(element)
         pieces = [
             (child, _text_of(child))
             for child in element
             if child.tag != f"{_W}pPr" and child.tag not in _DROPPED
         ]
+        texts = "".join(text for _, text in pieces if text is not None)
+        self.has_letters = any(map(str.isalpha, texts))
+        name = unused_tag(texts)
+        self._tag = re.compile(rf"<(/?){name}(\d+)(/?)>")
         lengths: collections.Counter = collections.Counter()
         for child, text in pieces:
             if text is not None:
@@ -98,29 +107,35 @@ class _Paragraph:
         for number, (formatting, group) in enumerate(groups, 1):
             first, text = next(group)
             if text is None:
-                self.text += f"<x{number}/>"
+                self.text += f"<{name}{number}/>"
             else:
                 text += "".join(text for _, text in group)
                 is_plain = formatting == plain
-                tags = ("", "") if is_plain else _tags(number)
-                self.text += text.join(tags)
+                tag = "" if is_plain else f"<{name}{number}>"
+                self.text += tag + text + tag.replace("<", "</")
                 number = 0 if is_plain else number
             self._elements.setdefault(number, first)
-        self.has_letters = any(map(str.isalpha, _TAG.sub("", self.text)))
 
     def replace(self, text):
-        """Puts a translation with the same tags in place of the text."""
+        """Puts a translation in place of the text.
+
+        Its tags are those of the text, unless they were translated as words:
+        then some may be missing, and others are passed over.
+        """
+        own = {match[0] for match in self._tag.finditer(self.text)}
         for child in list(self._element):
             if child.tag != f"{_W}pPr":
                 self._element.remove(child)
         numbers, end = [0], 0
-        for match in _TAG.finditer(text):
+        for match in self._tag.finditer(text):
             self._add(text[end : match.start()], numbers[-1])
             end = match.end()
+            if match[0] not in own:
+                continue
             if match[3]:
                 self._element.append(self._elements[int(match[2])])
             elif match[1]:
-                numbers.pop()
+                numbers = numbers[:-1] or [0]
             else:
                 numbers.append(int(match[2]))
         self._add(text[end:], 0)
@@ -141,8 +156,24 @@ class _Paragraph:
         self._element.append(element)
 
 
-def _tags(number):
-    return f"<x{number}>", f"</x{number}>"
+def _split_runs(parent):
+    """Gives tabs and breaks that are beside text in a run runs of their own."""
+    for run in list(parent):
+        if run.tag in _CONTAINERS:
+            _split_runs(run)
+        if run.tag != f"{_W}r":
+            continue
+        for child in list(run):
+            if child.tag in _DROPPED:
+                run.remove(child)
+        properties = run.find(f"{_W}rPr")
+        content = [child for child in run if child is not properties]
+        for child in reversed(content[1:]):
+            part = run.makeelement(run.tag)
+            if properties is not None:
+                part.append(copy.deepcopy(properties))
+            part.append(child)
+            run.addnext(part)
 
 
 def _group(piece):
@@ -152,24 +183,20 @@ def _group(piece):
 
 
 def _text_of(element):
-    """The text of a run or a link of nothing else; None: of others."""
-    if element.tag == f"{_W}hyperlink":
-        texts = [_text_of(child) for child in element]
+    """The text of a run, or of what has only such; None: of others."""
+    if element.tag in _CONTAINERS:
+        texts = [_text_of(c) for c in element if c.tag not in _DROPPED]
         return None if None in texts or not texts else "".join(texts)
     if element.tag != f"{_W}r":
         return None
-    content = [
-        child
-        for child in element
-        if child.tag != f"{_W}rPr" and child.tag not in _DROPPED
-    ]
+    content = [child for child in element if child.tag != f"{_W}rPr"]
     if not content or any(child.tag != f"{_W}t" for child in content):
         return None
     return "".join(child.text or "" for child in content)
 
 
 def _formatting(element):
-    """What tells the formatting of runs apart; a link is its own."""
+    """What tells the formatting of runs apart; others are their own."""
     if element.tag != f"{_W}r":
         return element
     properties = element.find(f"{_W}rPr")

@@ -50,6 +50,7 @@ _BULLETS = "-–—*•‣⁃◦·○●◆◇■□▪▫▸►▶➤➢✓✔�
 
 # Sentences of one pair of quotes or brackets that are kept together.
 _NESTED_ENDS = 3
+_WORDS_OF_A_TERM = 8
 # Characters after which a word may be cut if there is no other place.
 _LONGEST_WORD = 16
 
@@ -294,12 +295,21 @@ def is_blank(texts: tf.Tensor) -> tf.Tensor:
     return tf.strings.regex_full_match(texts, f"[{BLANK}]*")
 
 
+# A term and its translation stay together.
+_RULES_OF_TERMS: _Rules = [
+    (f"({TERM_START}[^⟨⟩{_END}]*){_END}([^⟨⟩]*{TERM_TARGET})", r"\1\2"),
+    (f"({TERM_TARGET}[^⟨⟩{_END}]*){_END}([^⟨⟩]*{TERM_END})", r"\1\2"),
+]
+
 # Where a sentence that is too long may be split.
 _PLACES = [
     (f"[{_END}]", _OTHER),
     (f"([^{WHITE_SPACE}])([{WHITE_SPACE}])", rf"\1{_END}\2"),
     (f"([。！？｡；：，、।؟؛،][{_CLOSERS}]*)", rf"\1{_END}"),
     (f"([^{WHITE_SPACE}{_END}]{{{_LONGEST_WORD}}})", rf"\1{_END}"),
+    # A symbol stays whole, and a term of up to so many words.
+    (f"(⟨[^⟨⟩{_END}]*){_END}([^⟨⟩]*⟩)", r"\1\2"),
+    *_RULES_OF_TERMS * _WORDS_OF_A_TERM,
 ]
 # Characters after which it is split, the best first; then before conjunctions,
 # at white space, and anywhere.
@@ -347,7 +357,7 @@ def _rules(language: str, facts: dict) -> _Rules:
         *_rules_without_end(language, facts),
         *_rules_of_ends(language, facts),
         *_rules_of_pairs(language),
-        *_RULES_OF_TERMS,
+        *_RULES_OF_TERMS * 2,
         # Line ends, and white space at the end of the text.
         (
             f"{_END}?([{_SPACE}]*[{_LINE_END}][{WHITE_SPACE}]*|[{_SPACE}]+$)",
@@ -488,13 +498,6 @@ def _rules_of_pairs(language) -> _Rules:
         ),
     ]
     return rules * _NESTED_ENDS
-
-
-# A term and its translation stay together.
-_RULES_OF_TERMS: _Rules = [
-    (f"({TERM_START}[^⟨⟩{_END}]*){_END}([^⟨⟩]*{TERM_TARGET})", r"\1\2"),
-    (f"({TERM_TARGET}[^⟨⟩{_END}]*){_END}([^⟨⟩]*{TERM_END})", r"\1\2"),
-] * 2
 
 
 def _gap_rules(source_language: str, target_language: str) -> _Rules:

@@ -176,7 +176,7 @@ def _fit_locked(
     hosts.by_chief(remove_leftovers)(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
-    if resume:
+    if resume and path.is_file():  # `restore` says that it is missing.
         run.require_size(path)
     model = run.build_model(micro_batches=training.threads or 1)
     if not resume:

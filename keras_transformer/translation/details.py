@@ -423,6 +423,8 @@ def pair_scorer(
         ]
 
     def score(pairs):
+        if not pairs:
+            return []
         masked = pairs
         if placeholders is not None:
             masked = [mask_pair(pair, placeholders)[0] for pair in pairs]

@@ -8,6 +8,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from keras_transformer.blank import is_blank
 from keras_transformer.documents.document import Document
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
@@ -102,6 +103,14 @@ class Journal(contextlib.AbstractContextManager):
             self._path.unlink(missing_ok=True)
 
 
+def _with_ends(source, result):
+    """The translation of a text, with its line ends; of a blank one itself."""
+    if is_blank(source):
+        return source
+    end = source[len(source.rstrip("\r\n")) :]
+    return result.hypotheses[0].text + end
+
+
 def _line(value):
     return json.dumps(value).encode() + b"\n"
 
@@ -139,15 +148,18 @@ def write_translated(
 
     def translated():
         done = journal.done if journal else 0
+        sources, texts = itertools.tee(
+            itertools.islice(document.texts, done, None)
+        )
         results = stream_lines(
-            itertools.islice(document.texts, done, None),
+            texts,
             translate_batches,
             batch_size,
             blank=blank_translation,
             progress=progress,
         )
-        for result in results:
-            found = result.hypotheses[0].text, result.truncated
+        for source, result in zip(sources, results, strict=True):
+            found = _with_ends(source, result), result.truncated
             if journal:
                 journal.add(*found)
             yield found

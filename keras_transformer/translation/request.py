@@ -137,10 +137,11 @@ def joined_translation(
         texts: what the hypotheses of each rank are joined to, perhaps more.
     """
     ranks = max(len(one.hypotheses) for one in results)
+    widths = [len(one.source_tokens or ()) for one in results]
     return Translation(
         line,
         [
-            _joined(texts[k], [of_rank(one, k) for one in results])
+            _joined(texts[k], [of_rank(one, k) for one in results], widths)
             for k in range(ranks)
         ],
         any(one.truncated for one in results),
@@ -149,14 +150,13 @@ def joined_translation(
     )
 
 
-def _joined(text, parts) -> Hypothesis:
-    """One hypothesis of those of several sentences."""
+def _joined(text, parts, widths) -> Hypothesis:
+    """One hypothesis of those of several sentences of so many tokens."""
     known = [part.log_probability for part in parts]
     finished = [part.finished for part in parts]
     alignment = None
     if None not in (alignments := [part.alignment for part in parts]):
         # A sentence's tokens attend to none of another's.
-        widths = [len(rows[0]) if rows else 0 for rows in alignments]
         alignment = [
             [0.0] * sum(widths[:i]) + row + [0.0] * sum(widths[i + 1 :])
             for i, rows in enumerate(alignments)

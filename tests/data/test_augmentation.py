@@ -34,6 +34,7 @@ def change(name, source, target, seed=1):
         ("title", "don't GO", "geh nicht", ("Don't GO", "Geh Nicht")),
         ("stop", "Go.", "走。", ("Go", "走")),
         ("stop", "Go.", "走", ("Go.", "走")),
+        ("stop", "Go...", "走。", ("Go...", "走。")),
         ("stop", ".", "。", (".", "。")),
         ("typos", "a b cat", "eine", ("a b cat", "eine")),
         ("numbers", "1 of 0", "1 von 0", ("1 of 0", "1 von 0")),

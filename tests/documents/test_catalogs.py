@@ -103,6 +103,17 @@ def test_a_lost_placeholder_leaves_the_message_alone(tmp_path):
     assert document.skipped == {"with changed placeholders": 2}
 
 
+def test_one_plural_form_is_that_of_all_numbers(tmp_path):
+    content = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
+    document = read(tmp_path, "zh.po", content)
+    texts = ["一个文件", "%d个文件"]
+    assert 'msgstr[0] "%d个文件"' in written(document, texts)
+
+
+def written(document, texts):
+    return b"".join(document.translated(texts)).decode()
+
+
 @pytest.mark.parametrize(
     ("source", "translation", "kept"),
     [

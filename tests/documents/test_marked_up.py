@@ -53,15 +53,15 @@ def markdown(tmp_path):
 
 def test_each_block_is_a_text(markdown):
     assert markdown(MARKDOWN).texts == [
-        "The <x2>first</x2> page",
-        "A paragraph with <x2>bold</x2> text, <x6/> and a <x9>link</x9>. See "
-        "<x13>http://y.org</x13>.",
+        "The <x1>first</x1> page",
+        "A paragraph with <x1>bold</x1> text, <x3/> and a <x4>link</x4>. See "
+        "<x6>http://y.org</x6>.",
         "Setext",
         "A quote of two lines.",
         "An item of two lines",
         "a table",
         "b",
-        "cell <x2>d</x2>",
+        "cell <x1>d</x1>",
     ]
 
 
@@ -77,8 +77,8 @@ def test_what_is_no_text_stays(markdown, newline):
 
 def test_marks_may_move(markdown):
     document = markdown("Open the **file** [here](x.md).\n")
-    assert document.texts == ["Open the <x2>file</x2> <x6>here</x6>."]
-    text = "<x6>Hier</x6> die <x2>Datei</x2> öffnen."
+    assert document.texts == ["Open the <x1>file</x1> <x3>here</x3>."]
+    text = "<x3>Hier</x3> die <x1>Datei</x1> öffnen."
     expected = "[Hier](x.md) die **Datei** öffnen.\n"
     assert b"".join(document.translated([text])).decode() == expected
 
@@ -91,6 +91,23 @@ def test_characters_stay_characters(markdown):
     ).decode()
     assert content == "2 \\* 3 \\[x\\] \\`y\\` a_b \\_c\\_ \\<d\n"
     assert markdown(content).texts == ["2 * 3 [x] `y` a_b _c_ <d"]
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "again"),
+    [
+        ("&lt;b&gt; or <b>x</b>\n", "<x1/> or <b>x</b>", "\\<b> or <b>x</b>\n"),
+        ("**a <x1>** b\n", "<xx1>a <x1></xx1> b", None),
+        ("\ufeff# A title\n", "A title", None),
+        ("one\rtwo\r\rthree\n", "one two", "one two\n\nthree\n"),
+        ('[a](b "c \\"d\\"")\n', "<x1>a</x1>", None),
+    ],
+)
+def test_what_looks_like_our_own_tags_stays(markdown, content, text, again):
+    document = markdown(content)
+    assert document.texts[0] == text
+    written = b"".join(document.translated(document.texts)).decode()
+    assert written == (again or content)
 
 
 HTML = """<!DOCTYPE html>

@@ -46,6 +46,22 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("<i>Hello</i> world", "<i>HELLO WORLD</i>"),
+        ("Hello <b>my <i>world</i></b>", "<b><i>HELLO MY WORLD</i></b>"),
+        ("<i>Hello</i>", "<i>HELLO</i>"),
+    ],
+)
+def test_no_half_of_a_pair_of_tags_stays(tmp_path, line, expected):
+    times = "1\n00:00:01,000 --> 00:00:02,000\n"
+    document = read(tmp_path, f"{times}{line}\n")
+    texts = [text.upper() for text in document.texts]
+    content = b"".join(document.translated(texts)).decode()
+    assert content == f"{times}{expected}\n"
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_what_is_not_text_stays(tmp_path, newline, mark):

@@ -41,6 +41,12 @@ def read(tmp_path, name, content, field=None):
             '{"k": "<é>", "n": 1}\n\n{"n": 2}\n{"k": "<b>"}',
         ),
         ("a.ndjson", '{"k": "a"}\n', "k:t", '{"k": "a", "t": "<a>"}\n'),
+        (
+            "a.jsonl",
+            '{"k": "a", "other": "\\ud83d"}\n',
+            "k",
+            '{"k": "<a>", "other": "\\ud83d"}\n',
+        ),
     ],
 )
 def test_a_column_is_translated(tmp_path, name, content, field, expected):

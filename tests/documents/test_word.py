@@ -56,6 +56,31 @@ def test_formatting_follows_the_tags(path, tmp_path):
     assert document.sections[0].header.paragraphs[0].text == "Oben"
 
 
+def test_tabs_breaks_and_tracked_insertions_are_no_loss(tmp_path):
+    document = docx.Document()
+    paragraph = document.add_paragraph("Write <x2/> or <x1>\tthis\nhere ")
+    run = paragraph.add_run("added")
+    insertion = run._r.makeelement(run._r.tag[: -len("r")] + "ins")
+    run._r.addprevious(insertion)
+    insertion.append(run._r)
+    section = document.sections[0]
+    section.different_first_page_header_footer = True
+    section.first_page_header.paragraphs[0].text = "First"
+    document.save(tmp_path / "a.docx")
+    opened = WordDocument(tmp_path / "a.docx")
+    assert opened.texts == [
+        "Write <x2/> or <x1><xx2/>this<xx4/>here <xx6>added</xx6>",
+        "First",
+    ]
+    texts = ["<xx6>NEU</xx6> <x2/><xx2/>A<xx4/>B</xx6><xx9>", "Erste"]
+    content = b"".join(opened.translated(texts))
+    (tmp_path / "b.docx").write_bytes(content)
+    written = docx.Document(tmp_path / "b.docx")
+    assert written.paragraphs[0].text == " <x2/>\tA\nB"
+    assert "NEU" in written.paragraphs[0]._p.xml
+    assert written.sections[0].first_page_header.paragraphs[0].text == "Erste"
+
+
 def test_the_same_texts_give_the_same_text(path, tmp_path):
     before = WordDocument(path)
     target = tmp_path / "b.docx"

@@ -4,8 +4,11 @@ import contextlib
 
 import pytest
 
+from keras_transformer.documents.tables import JsonLines
 from keras_transformer.errors import InputError
-from keras_transformer.translation.documents import Journal
+from keras_transformer.translation.documents import Journal, write_translated
+from keras_transformer.translation.request import Hypothesis, Translation
+from keras_transformer.translation.stream import one_by_one
 
 SETTINGS = {"input": "abc"}
 ROWS = [("a\nb", False), ("\u2028", True)]
@@ -20,6 +23,21 @@ def path(tmp_path):
             journal.add(*row)
         raise KeyError
     return path
+
+
+def test_line_ends_and_blank_texts_are_the_source_s(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"k": "One.\\n"}\n{"k": " "}\n{"k": "\\nTwo."}\n')
+
+    def translate(lines):
+        return [
+            Translation(line, [Hypothesis(line.upper(), 0.0)]) for line in lines
+        ]
+
+    document = JsonLines(path, "k")
+    write_translated(document, tmp_path / "b", one_by_one(translate), 2)
+    expected = '{"k": "ONE.\\n"}\n{"k": " "}\n{"k": "\\nTWO."}\n'
+    assert (tmp_path / "b").read_text() == expected
 
 
 @pytest.mark.parametrize("cut", [0, 1, 9])
