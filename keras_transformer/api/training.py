@@ -186,9 +186,6 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
         asked = stack.enter_context(_stop_on_signal(say))
         stop_requested = stack.enter_context(hosts.agreed_stop(asked))
         stack.enter_context(contextlib.closing(observer))
-        goes_on = (
-            f"{run.folder} goes on with keras-transformer train ... --resume"
-        )
         try:
             fit(
                 run,
@@ -201,13 +198,21 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
                 verbose=verbose if hosts.is_chief() else 0,
             )
         except Interrupted:
-            raise Interrupted(f"interrupted; {goes_on}") from None
+            raise Interrupted(f"interrupted; {_goes_on(run)}") from None
         except OSError as error:
             reason = disk_error(error)
             if reason is None:
                 raise
             where = error.filename or run.folder
-            raise InputError(f"{where}: {reason}; {goes_on}") from error
+            raise InputError(f"{where}: {reason}; {_goes_on(run)}") from error
+
+
+def _goes_on(run):
+    """How a run goes on, and from when on it translates."""
+    way = f"{run.folder} goes on with keras-transformer train ... --resume"
+    if not run.history():
+        way += ", and translates from the end of its first epoch on"
+    return way
 
 
 @contextlib.contextmanager
@@ -219,19 +224,26 @@ def _stop_on_signal(say):
         signal interrupts at once.
     """
     asked: list[int] = []
+    told: list[int] = []
 
     def ask(number, frame):
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
-        say("stopping after this step (once more: at once)")
+
+    def is_asked():
+        # Not said by the handler, which may have interrupted a write to stderr.
+        if asked and not told:
+            told.extend(asked)
+            say("stopping after this step (once more: at once)")
+        return bool(asked)
 
     numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread():
         numbers = ()  # Python sends signals to the main one only.
     before = [signal.signal(number, ask) for number in numbers]
     try:
-        yield lambda: bool(asked)
+        yield is_asked
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
@@ -293,19 +305,31 @@ class TrainingNotes(Observer):
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         """See `Observer.start`."""
+        from keras_transformer.training.compiling import warmup_steps
+
         steps = self._steps = batches.batches_per_epoch
         self._say(
             f"{model.count_params():,} parameters, {steps} steps an "
             f"epoch, {batches.padding_share():.1%} padding"
         )
+        if batches.epoch or batches.first_batch:
+            self._say(
+                f"going on at epoch {batches.epoch + 1}, step "
+                f"{batches.first_batch + 1}"
+            )
         training = self._training
         updates = steps * training.epochs // training.accumulate_steps
-        if updates < training.warmup_steps:
+        warmup = warmup_steps(training, steps)
+        if warmup < training.warmup_steps:
             self._say(
-                f"{updates:,} updates end within the warm-up of "
-                f"{training.warmup_steps:,}, at a small part of the "
-                "learning rate. Try more epochs, smaller batches, or a smaller "
-                "training.warmup_steps"
+                f"the warm-up is {warmup:,} of {updates:,} updates "
+                f"(training.warmup_steps is {training.warmup_steps:,})"
+            )
+        elif updates < warmup:
+            self._say(
+                f"{updates:,} updates end within the warm-up of {warmup:,}, at "
+                "a small part of the learning rate. Try more epochs, or "
+                f"--set training.warmup_steps={max(1, updates // 4)}"
             )
 
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:
@@ -337,8 +361,10 @@ class TrainingNotes(Observer):
         clock = time.strftime(day, time.localtime(time.time() + left * seconds))
         by = "by" if training.early_stopping else "about"
         self._say(
-            f"done {by} {clock}, in {_duration(left * seconds)}; the next "
-            f"checkpoint, for --resume, in {_duration(checkpoint * seconds)}"
+            f"done {by} {clock}, in {_duration(left * seconds)} (an epoch of "
+            f"{training.epochs} is {_duration(self._steps * seconds)}); the "
+            "next checkpoint, for --resume, in "
+            f"{_duration(checkpoint * seconds)}"
         )
 
     def vectors(self, side: str, fraction: float) -> None:

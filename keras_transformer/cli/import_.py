@@ -18,7 +18,7 @@ example:
 
 import argparse
 
-from keras_transformer.cli.console import load_tensorflow, table
+from keras_transformer.cli.console import load_tensorflow, say, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +75,13 @@ def run(arguments: argparse.Namespace) -> None:
         punctuation=arguments.punctuation,
     )
     print(table([*_rows(run, arguments.out)]))
+    codes = run.source_tokenizer.language_codes()
+    if codes and not run.manifest["imported"]["source_prefix"]:
+        say(
+            "warning: a model of several languages needs a code before each "
+            f"source. Try --source-prefix '{codes[0]}', or the one of your "
+            "target language"
+        )
 
 
 def _rows(run, out):

@@ -181,9 +181,10 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
         rows.append(
             (
                 "markup",
-                f"{markup['masked']:,} pairs masked, {markup['different']:,} "
-                f"with different markup and {markup['too_many']:,} with too "
-                f"much without it, symbols put into {markup['injected']:,}",
+                f"symbols in {markup['masked']:,} pairs that have it on both "
+                f"sides and in {markup['injected']:,} without; removed from "
+                f"{markup['different']:,} whose sides differ and "
+                f"{markup['too_many']:,} with too much",
             )
         )
     if terms := report.get("terms"):

@@ -243,6 +243,7 @@ def _serve(arguments):
     allow_many_connections()
     # gRPC's C++ code has no other way to be silent about a port in use.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    say("loading")
     load_tensorflow()
     with _extra():
         from keras_transformer.exporting.verification.c_api import disable_xla

@@ -187,7 +187,9 @@ class TrainingProgress(TrainingNotes):
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:
         if self._progress is None:
             title = f"epoch {epoch}/{self._epochs}"
-            self._progress = Progress(title, self._total, "steps")
+            self._progress = Progress(
+                title, self._total, "steps", done=batch - 1
+            )
         self._progress.update(batch, lambda: _short(logs))
         super().step(epoch, batch, logs)
 
@@ -225,5 +227,5 @@ def _short(logs):
         f"cross-entropy={logs['cross_entropy']:.4f} "
         f"accuracy={logs['token_accuracy']:.3f} "
         f"rate={logs['learning_rate']:.2e} "
-        f"{logs['tokens_per_second']:.0f} target tokens/s"
+        f"{logs['tokens_per_second']:.0f} tokens/s"
     )

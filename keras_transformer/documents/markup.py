@@ -33,11 +33,12 @@ from keras_transformer.symbols import (
 # Of XML and HTML, with attributes, and comments.
 _TAG = r"<!--.*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
 _ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
-# Of C and Python, gettext, Qt, templates, LibreOffice.
+# Of C and Python, gettext, Qt, templates, LibreOffice and its $(ARG1), $name$.
 _PLACEHOLDER = (
     r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
     r"(?![0-9A-Za-z_\u00c0-\u024f])"  # No word, but a script without spaces.
-    r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}\s][^{}]*\}|\$\[\w+\]"
+    r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}\s][^{}]*\}"
+    r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
 )
 _NO_ADDRESS = r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》"
 _ADDRESS = (

@@ -97,6 +97,12 @@ def import_run(
     """
     model = read_model(folder)
     for path in model.files:
+        if not path.exists():
+            raise InputError(
+                f"{path}: No such file. Accepted: all files of the model, as "
+                "`hf download` writes them; docs/en/guides/opus-mt.md names "
+                "them"
+            )
         require_own(path, model.folder)
     if positions not in model.accepted_positions:
         raise InputError(

@@ -36,7 +36,7 @@ def compile_model(
         model: of `build_transformer`.
         training: `TrainingConfig`.
         d_model: int, width of the model.
-        batches_per_epoch: int, for `training.cooldown_epochs`.
+        batches_per_epoch: int, for the warm-up and the cooldown.
 
     Returns:
         the compiled `CrossEntropy`, whose `count` counts real tokens.
@@ -70,11 +70,10 @@ def schedule(
 
     Without the number of batches it has no cooldown.
     """
+    warmup = warmup_steps(training, batches_per_epoch)
     factor = 1.0
     if training.learning_rate is not None:
-        factor = (
-            training.learning_rate * (d_model * training.warmup_steps) ** 0.5
-        )
+        factor = training.learning_rate * (d_model * warmup) ** 0.5
     steps = training.accumulate_steps
     num_steps = training.epochs * batches_per_epoch // steps
     cooldown_epochs = training.cooldown_epochs
@@ -83,12 +82,23 @@ def schedule(
     cooldown_steps = round(cooldown_epochs * batches_per_epoch) // steps
     return WarmupSchedule(
         d_model,
-        training.warmup_steps,
+        warmup,
         factor,
         steps,
         num_steps,
         cooldown_steps,
     )
+
+
+def warmup_steps(training: TrainingConfig, batches_per_epoch: int) -> int:
+    """The updates of the warm-up, a quarter of a short training.
+
+    But for the paper's peak, which is higher the shorter its warm-up.
+    """
+    if training.learning_rate is None or not batches_per_epoch:
+        return training.warmup_steps
+    updates = training.epochs * batches_per_epoch // training.accumulate_steps
+    return min(training.warmup_steps, max(1, updates // 4))
 
 
 def _optimizer(training, d_model, batches_per_epoch):

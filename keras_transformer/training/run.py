@@ -379,7 +379,7 @@ def _read_manifest(folder: pathlib.Path) -> dict:
             kind = "not a run folder (no manifest.json)"
         raise InputError(
             f"{folder}: {kind}. Expected what `keras-transformer train --out` "
-            "wrote"
+            "wrote; an export goes with --saved-model"
         )
     if not _is_of_a_run(manifest):
         raise InputError(f"{path}: damaged, or not of a run of format {FORMAT}")

@@ -311,7 +311,8 @@ def test_a_run_searches_as_its_folder_says(base, tmp_path, capsys):
     assert config.min_length == 2
     words = ["import", str(base), "--out", str(tmp_path / "other")]
     assert main(words) == 0
-    (said,) = capsys.readouterr().err.splitlines()
+    said, prefix = capsys.readouterr().err.splitlines()
+    assert "Try --source-prefix '>>" in prefix
     assert "warning: " in said
     assert "encoder_repetition_penalty=1.5" in said
 

@@ -177,7 +177,7 @@ def export_run(
             | _describe_shortlist(lexicon)
             | _describe_members(ensemble, weights),
         )
-        progress("checking it in fresh processes, about a minute")
+        progress("checking it in fresh processes, a minute or more")
         checks = check_in_fresh_process(folder)
         require_passed(checks)
     return ExportReport(
