@@ -21,6 +21,7 @@ from keras_transformer.translation.documents import (
     require_no_markup,
     write_translated,
 )
+from keras_transformer.translation.request import Truncations
 from keras_transformer.translation.stream import one_by_one
 from keras_transformer.translation.terms import require_terms, with_glossary
 from keras_transformer.translation.texts import TextTranslator
@@ -60,6 +61,9 @@ def translate_file(
     Raises:
         InputError: a file can't be read or written, or isn't of its format.
 
+    Warns:
+        UserWarning: how many texts lost their end.
+
     Example:
         >>> run = keras_transformer.load("runs/en-de")
         >>> keras_transformer.translate_file(run, "help.md", "hilfe.md")
@@ -81,7 +85,7 @@ def translate_file(
     languages = run.config.data.languages if run is not None else None
     document = open_document(source, format, languages, field, overwrite)
     if run is None or run.config.data.symbols:
-        if not translator.has_symbols():
+        if not translator.masks_markup():
             require_no_markup(document, str(source))
         opened = translator.opened()
     else:
@@ -91,11 +95,14 @@ def translate_file(
             translator_graph, splitter, placeholders=run.placeholders
         )
         opened = contextlib.nullcontext(one_by_one(translate))
+    truncations = Truncations()
     with opened as translate_batches:
         write_translated(
             document,
             target,
             with_glossary(translate_batches, glossary),
             translator.batch_size,
+            truncations=truncations,
         )
+    truncations.warn()
     return document.skipped

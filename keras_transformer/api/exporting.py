@@ -193,7 +193,9 @@ def verify(
     Raises:
         InputError: no export is there.
     """
-    from keras_transformer.exporting.ctranslate2_folder import DESCRIPTION
+    from keras_transformer.exporting.ctranslate2_folder import (
+        CTRANSLATE2_DESCRIPTION,
+    )
     from keras_transformer.exporting.registry.version_folders import (
         find_saved_model,
     )
@@ -204,7 +206,7 @@ def verify(
     )
 
     folder = pathlib.Path(folder)
-    if (folder / DESCRIPTION).is_file():
+    if (folder / CTRANSLATE2_DESCRIPTION).is_file():
         module = CTRANSLATE2_CHECKS
     else:
         folder, module = find_saved_model(folder), SAVED_MODEL_CHECKS

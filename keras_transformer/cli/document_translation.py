@@ -24,7 +24,6 @@ from keras_transformer.translation.documents import (
     write_translated,
 )
 from keras_transformer.translation.request import (
-    KEEP,
     PROJECT,
     TranslationRequest,
     Truncations,
@@ -70,7 +69,7 @@ def document_request(
         raise InputError("--shards goes with lines. Accepted: --format lines")
     if request.markup is None and arguments.run:
         data = run_config(arguments.run, default=Config()).data
-        if data.markup == KEEP:  # So it has no symbols.
+        if not data.symbols:
             return dataclasses.replace(request, markup=PROJECT)
     return request
 

@@ -269,7 +269,7 @@ def run(arguments: argparse.Namespace) -> None:
             functools.partial(
                 _opened, arguments, translator, batch_size, glossary
             ),
-            request.markup == PROJECT or translator.has_symbols(),
+            request.markup == PROJECT or translator.masks_markup(),
         )
     else:
         _translate(arguments, request, translator, batch_size, glossary)

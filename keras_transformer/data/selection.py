@@ -166,8 +166,8 @@ def overlap_query(train: str, dev: str) -> str:
 def places_query(table: str) -> str:
     """The pairs of an epoch: `id`, `corpus`, `copy`, its number, and `place`.
 
-    Of `copies`, a pair has those that its draw, a random number that follows
-    from its keys, doesn't exceed. The first copy's place is the shuffle key;
+    A pair has each of `copies` whose bound is at least its draw, a number that
+    follows from its keys. The first copy's place is the shuffle key;
     the others are far from it and from each other, so that a batch hardly has
     two of them.
 

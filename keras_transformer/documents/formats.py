@@ -2,6 +2,7 @@
 
 import pathlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 from keras_transformer.documents.catalogs import (
     GettextCatalog,
@@ -16,20 +17,6 @@ from keras_transformer.documents.word import WordDocument
 from keras_transformer.errors import InputError
 
 LINES = "lines"
-FORMATS = (
-    LINES,
-    "csv",
-    "docx",
-    "html",
-    "jsonl",
-    "md",
-    "po",
-    "srt",
-    "tmx",
-    "tsv",
-    "vtt",
-    "xliff",
-)
 _SUFFIXES = {
     ".htm": "html",
     ".markdown": "md",
@@ -37,15 +24,51 @@ _SUFFIXES = {
     ".pot": "po",
     ".xlf": "xliff",
 }
-_OF_A_PATH: dict[str, Callable[[pathlib.Path], Document]] = {
-    "docx": WordDocument,
-    "html": Html,
-    "md": Markdown,
-    "srt": Subtitles,
-    "vtt": Subtitles,
+
+
+class _Options(NamedTuple):
+    """What `open_document` was given beside a path and a format."""
+
+    languages: tuple[str, str] | None
+    field: str | None
+    overwrite: bool
+
+
+def _tmx(path, options):
+    if options.languages is None:
+        raise InputError(
+            f"{path}: the languages aren't known here. Accepted: a .tmx file "
+            "with --run or --saved-model"
+        )
+    return TmxCatalog(path, options.languages, options.overwrite)
+
+
+def _xliff(path, options):
+    target = options.languages[1] if options.languages else None
+    return XliffCatalog(path, target, options.overwrite)
+
+
+_Open = Callable[[pathlib.Path, _Options], Document]
+_WITH_FIELD: dict[str, _Open] = {
+    "csv": lambda path, options: Table(path, options.field, ","),
+    "jsonl": lambda path, options: JsonLines(path, options.field),
+    "tsv": lambda path, options: Table(path, options.field, "\t"),
 }
-_WITH_FIELD = ("csv", "jsonl", "tsv")
-_CATALOGS = ("po", "tmx", "xliff")
+_CATALOGS: dict[str, _Open] = {
+    "po": lambda path, options: GettextCatalog(path, options.overwrite),
+    "tmx": _tmx,
+    "xliff": _xliff,
+}
+_OPEN: dict[str, _Open] = {
+    **_WITH_FIELD,
+    **_CATALOGS,
+    "docx": lambda path, _: WordDocument(path),
+    "html": lambda path, _: Html(path),
+    "md": lambda path, _: Markdown(path),
+    "srt": lambda path, _: Subtitles(path),
+    "vtt": lambda path, _: Subtitles(path),
+}
+FORMATS = (LINES, *sorted(_OPEN))
 
 
 def format_of(path: pathlib.PurePath) -> str:
@@ -84,20 +107,4 @@ def open_document(
         raise InputError(
             f"--overwrite goes with {', '.join(_CATALOGS)}. Received: {format}"
         )
-    if format in _OF_A_PATH:
-        return _OF_A_PATH[format](path)
-    if format in ("csv", "tsv"):
-        return Table(path, field, "," if format == "csv" else "\t")
-    if format == "jsonl":
-        return JsonLines(path, field)
-    if format == "po":
-        return GettextCatalog(path, overwrite)
-    if format == "xliff":
-        target = languages[1] if languages else None
-        return XliffCatalog(path, target, overwrite)
-    if languages is None:
-        raise InputError(
-            f"{path}: the languages aren't known here. Accepted: a .tmx file "
-            "with --run or --saved-model"
-        )
-    return TmxCatalog(path, languages, overwrite)
+    return _OPEN[format](path, _Options(languages, field, overwrite))

@@ -25,7 +25,7 @@ from keras_transformer.system.files import read_json
 FORMAT = "keras_transformer.ctranslate2"
 FORMAT_VERSION = 1
 MODEL = "model.bin"
-DESCRIPTION = "keras_transformer.json"
+CTRANSLATE2_DESCRIPTION = "keras_transformer.json"
 REFERENCE = "reference.json"
 ACCEPTED = "Accepted: what `export --format ctranslate2` wrote"
 EXPORT_AGAIN = "export it again"
@@ -84,7 +84,7 @@ def require_search(decoding: DecodingConfig) -> None:
 
 def is_export(folder: str | os.PathLike) -> bool:
     """True if a folder is such an export, whole or damaged."""
-    path = pathlib.Path(folder) / DESCRIPTION
+    path = pathlib.Path(folder) / CTRANSLATE2_DESCRIPTION
     if not path.is_file():
         return False
     try:
@@ -100,9 +100,11 @@ def read_description(folder: str | os.PathLike) -> dict:
     Raises:
         InputError: it isn't an export for CTranslate2.
     """
-    path = pathlib.Path(folder) / DESCRIPTION
+    path = pathlib.Path(folder) / CTRANSLATE2_DESCRIPTION
     if not path.is_file():
-        raise InputError(f"{folder}: no {DESCRIPTION} in it. {ACCEPTED}")
+        raise InputError(
+            f"{folder}: no {CTRANSLATE2_DESCRIPTION} in it. {ACCEPTED}"
+        )
     description = read_json(path)
     kind = description.get("format"), description.get("format_version")
     if kind != (FORMAT, FORMAT_VERSION):

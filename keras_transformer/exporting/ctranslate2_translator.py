@@ -409,7 +409,7 @@ class CTranslate2TranslatorFactory:
         folder = pathlib.Path(self.folder)
         return files_fingerprint(folder, folder.rglob("*"))
 
-    def has_symbols(self) -> bool:
+    def masks_markup(self) -> bool:
         """Whether markup is masked, as the model has symbols for it."""
         return bool(read_config(self.folder).data.symbols) and (
             self.markup is None

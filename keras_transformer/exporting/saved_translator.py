@@ -224,7 +224,7 @@ class SavedTranslatorFactory:
         count = self.count if nbest else None
         return lambda lines: translator.results(lines, count)
 
-    def has_symbols(self) -> bool:
+    def masks_markup(self) -> bool:
         """Whether markup is masked, as the model has symbols for it."""
         folder = find_saved_model(self.folder)
         description = _description(folder / layout.DESCRIPTION)

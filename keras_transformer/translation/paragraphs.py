@@ -127,8 +127,8 @@ def by_sentence(
         outputs = _in_batches(translate, [sentences], batch_size, specs)
         return _joined_outputs(splitter, found, shown, outputs, ranks)
 
-    # Of its own, or it would be a part of the graph that is run through, dead,
-    # with each text that is one sentence.
+    # Not inlined: else TensorFlow would run through its dead nodes, a second
+    # search, for each text that is one sentence.
     split = graph_function(split_and_join, [_TEXT], inline=False)
     return graph_function(run, [_TEXT])
 

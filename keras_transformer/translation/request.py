@@ -215,13 +215,19 @@ def blank_pair(pair: tuple[str, str]) -> ScoredPair:
 class Truncations:
     """Counts texts that lost their end, for one message about all.
 
+    Args:
+        truncated: whether each of the first did.
+
     Attributes:
         count: how many there are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, truncated: Iterable[bool] = ()) -> None:
         self.count = 0
         self._first: list[int] = []
+        for number, lost in enumerate(truncated, 1):
+            if lost:
+                self.add(number)
 
     def add(self, number: int) -> None:
         """Counts a text, by its number from 1."""
@@ -239,20 +245,11 @@ class Truncations:
         more = ", ..." if self.count > _NAMED else ""
         return f"{self.count:,} truncated {unit} (number {named}{more}): {WHY}"
 
-
-def warn_truncated(truncated: Iterable[bool]) -> None:
-    """Warns once of all texts that lost their end, if any did.
-
-    Args:
-        truncated: whether each did.
-    """
-    truncations = Truncations()
-    for number, lost in enumerate(truncated, 1):
-        if lost:
-            truncations.add(number)
-    if truncations.count:
-        # The line that called the caller.
-        warnings.warn(truncations.message("texts"), stacklevel=3)
+    def warn(self) -> None:
+        """Warns once of all, if there are any."""
+        if self.count:
+            # The line that called the caller.
+            warnings.warn(self.message(), stacklevel=3)
 
 
 def translations_of(

@@ -10,8 +10,8 @@ from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.markup import masking_markup
 from keras_transformer.translation.request import (
     Translation,
+    Truncations,
     blank_translation,
-    warn_truncated,
 )
 from keras_transformer.translation.stream import (
     TranslateBatches,
@@ -164,14 +164,14 @@ class TextTranslator:
                     blank=blank_translation,
                 )
             )
-        warn_truncated(result.truncated for result in found)
+        Truncations(result.truncated for result in found).warn()
         if isinstance(texts, str):
             # Lines of a file lose their line ends, but a text has its own.
             found = [_with_end(found[0], texts[len(texts.rstrip("\r\n")) :])]
         results = found if details else [_strings(r, n_best) for r in found]
         return results[0] if isinstance(texts, str) else results
 
-    def has_symbols(self) -> bool:
+    def masks_markup(self) -> bool:
         """Whether texts are translated with symbols for their markup."""
         return self.placeholders is not None
 

@@ -126,8 +126,8 @@ class TrainedRun(TextTranslator, Run):
             )
         return self._functions[count](texts)
 
-    def has_symbols(self) -> bool:
-        """See `TextTranslator.has_symbols`."""
+    def masks_markup(self) -> bool:
+        """See `TextTranslator.masks_markup`."""
         return self.config.data.symbols != ()
 
     def has_terms(self) -> bool:

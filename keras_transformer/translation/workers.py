@@ -100,7 +100,7 @@ class RunTranslatorFactory:
             masks=request.markup != KEEP,
         )
 
-    def has_symbols(self) -> bool:
+    def masks_markup(self) -> bool:
         """Whether markup is masked, as the model has symbols for it."""
         if self.request.markup is not None:
             return False

@@ -116,7 +116,7 @@ def test_a_client_masks_for_models_with_symbols(monkeypatch, ids, masks):
     texts = ["a <b>c</b> %s", "d"]
     expected = ["A <b>C</b> %s", "D"] if masks else ["A <B>C</B> %S", "D"]
     assert sorted(translator.translate(texts)) == sorted(expected)
-    assert translator.has_symbols() == masks
+    assert translator.masks_markup() == masks
     kept = RemoteTranslator("http://a", "m", None, None, 1, placeholders=None)
     assert kept.translate("a <b>c</b>") == "A <B>C</B>"
-    assert not kept.has_symbols()
+    assert not kept.masks_markup()

@@ -25,7 +25,7 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, START_ID, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import (
-    DESCRIPTION,
+    CTRANSLATE2_DESCRIPTION,
     FORMAT,
     FORMAT_VERSION,
     QUANTIZATIONS,
@@ -142,7 +142,7 @@ def export_ctranslate2(
         }
         write_companions(temporary, run)
         write_json(temporary / REFERENCE, reference)
-        write_json(temporary / DESCRIPTION, description)
+        write_json(temporary / CTRANSLATE2_DESCRIPTION, description)
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(temporary, CTRANSLATE2_CHECKS)
         require_passed(checks)

@@ -26,7 +26,7 @@ from keras_transformer.serving.client.transport import (
     VersionStatus,
     parse_target,
 )
-from keras_transformer.translation.request import warn_truncated
+from keras_transformer.translation.request import Truncations
 from keras_transformer.translation.texts import text_list
 
 
@@ -115,7 +115,7 @@ class Client:
         """
         names = (layout.TRANSLATION, layout.SCORE, layout.TRUNCATED)
         found = self._columns(names, signature, timeout, text=texts)
-        warn_truncated(found[2])
+        Truncations(found[2]).warn()
         return found
 
     def nbest(
@@ -133,7 +133,7 @@ class Client:
         """
         names = (layout.TRANSLATIONS, layout.SCORES, layout.TRUNCATED)
         found = self._columns(names, layout.NBEST, timeout, text=texts)
-        warn_truncated(found[2])
+        Truncations(found[2]).warn()
         return found
 
     def score(

@@ -104,7 +104,7 @@ class RemoteTranslator(TextTranslator):
                 client.versions()
             yield client
 
-    def has_symbols(self) -> bool:
+    def masks_markup(self) -> bool:
         """Whether the model has symbols, by which markup is masked.
 
         Raises:

@@ -22,14 +22,17 @@ from keras_transformer.contract.layout import (
     symbol_placeholders,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.exporting.ctranslate2_folder import DESCRIPTION, MODEL
+from keras_transformer.exporting.ctranslate2_folder import (
+    CTRANSLATE2_DESCRIPTION,
+    MODEL,
+)
 from keras_transformer.languages import is_tag
 from keras_transformer.system.files import read_json
 
 T = TypeVar("T")
 
 # Files that change when a version is repaired, of either kind of export.
-_STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
+_STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, CTRANSLATE2_DESCRIPTION)
 
 
 class PatientCalls:
@@ -113,7 +116,7 @@ def stated_languages(folder: pathlib.Path) -> tuple[str, str] | None:
     Args:
         folder: of one version.
     """
-    for name in (layout.DESCRIPTION, DESCRIPTION):
+    for name in (layout.DESCRIPTION, CTRANSLATE2_DESCRIPTION):
         try:
             languages = read_json(folder / name).get("languages")
         except InputError:
@@ -143,7 +146,7 @@ def states_terms(folder: pathlib.Path) -> bool:
     Args:
         folder: of one version.
     """
-    for name in (layout.DESCRIPTION, DESCRIPTION):
+    for name in (layout.DESCRIPTION, CTRANSLATE2_DESCRIPTION):
         with contextlib.suppress(InputError):  # Not every model has one.
             return layout.has_terms(read_json(folder / name))
     return False
