@@ -217,9 +217,9 @@ def _ratios(sources, targets, source_base, target_base):
     """
     links = link(sources, targets)
     # How often each pair of tokens is expected to be linked.
-    share = model_1(links)[links.kinds]  # (L,)
+    share = model_1(links)[links.types]  # (L,)
     share /= np.bincount(links.positions, share)[links.positions]
-    counts = np.bincount(links.kinds, share)  # (P,)
+    counts = np.bincount(links.types, share)  # (P,)
     totals = np.bincount(links.sources + 1, counts)
     frequencies = np.bincount(targets.values) / len(targets.values)
     counts -= 1

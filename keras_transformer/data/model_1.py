@@ -21,24 +21,25 @@ _ITERATIONS = 5
 MOST_LINKS = 30_000_000
 # Of fast_align: how steeply the prior falls off the diagonal, and the
 # probability that a token comes from none.
-_TENSION, _EMPTY = 4.0, 0.08
+_TENSION, _P0 = 4.0, 0.08
 _BITS = 32  # of a target token in the code of a link
 
 
-class Links(NamedTuple):
-    """Each pair of a source and a target token in the same sentence pair.
+class Cooccurrences(NamedTuple):
+    """Co-occurrences: a source and a target token in the same sentence pair.
 
     Attributes:
-        kinds: int32 `(L,)`, index of such a pair in `sources` and `targets`.
+        types: int32 `(L,)`, the pair of tokens, an index into `sources` and
+            `targets`.
         positions: int32 `(L,)`, numbers the target tokens of all sentences.
-        sources: int64 `(P,)`, ids; -1: no source token, what Brown et al. call
-            the empty word.
+        sources: int64 `(P,)`, ids; -1: the null word, of targets that come from
+            no source token.
         targets: int64 `(P,)`, ids.
         prior: float32 `(L,)`, how probable the link is by its place, up to a
             factor for each of `positions`; None: all the same.
     """
 
-    kinds: np.ndarray
+    types: np.ndarray
     positions: np.ndarray
     sources: np.ndarray
     targets: np.ndarray
@@ -49,7 +50,7 @@ def link(
     source: tuple[np.ndarray, np.ndarray],
     target: tuple[np.ndarray, np.ndarray],
     diagonal: bool = False,
-) -> Links:
+) -> Cooccurrences:
     """Links every target token with the source tokens of its sentence.
 
     Args:
@@ -58,7 +59,7 @@ def link(
         diagonal: whether links have a prior.
 
     Returns:
-        `Links`; of very many, those of some sentences, evenly spread.
+        `Cooccurrences`; of very many, those of some sentences, evenly spread.
     """
     # Of int32, as there are so many.
     (source_ids, source_lengths), (target_ids, target_lengths) = (
@@ -76,7 +77,7 @@ def link(
         np.cumsum(n, dtype=np.int32) - n
         for n in (source_lengths, target_lengths)
     ]
-    # Index 0 of a sentence is the empty word, before its tokens.
+    # Index 0 of a sentence is the null word, before its tokens.
     index, within = np.divmod(offset, width)
     positions = starts[1][sentence] + index
     padded = np.append(source_ids, 0)
@@ -85,21 +86,23 @@ def link(
     prior = None
     if diagonal:
         lengths = target_lengths[sentence]
-        near = closeness(within, width - 1, index + 1, lengths)
+        near = diagonal_prior(within, width - 1, index + 1, lengths)
         near[within == 0] = 0
-        empty = of_none(np.bincount(positions, near)).astype(np.float32)
+        empty = null_prior(np.bincount(positions, near)).astype(np.float32)
         prior = np.where(within > 0, near, empty[positions])
         del lengths, near
     del sentence, offset, width, index, within
-    codes, kinds = np.unique(
+    codes, types = np.unique(
         link_codes(sources, target_ids[positions]), return_inverse=True
     )
     mask = (1 << _BITS) - 1
     sources, targets = (codes >> _BITS) - 1, codes & mask
-    return Links(kinds.astype(np.int32), positions, sources, targets, prior)
+    return Cooccurrences(
+        types.astype(np.int32), positions, sources, targets, prior
+    )
 
 
-def model_1(links: Links, iterations: int = _ITERATIONS) -> np.ndarray:
+def model_1(links: Cooccurrences, iterations: int = _ITERATIONS) -> np.ndarray:
     """The probability that a source token becomes a target token.
 
     Args:
@@ -113,12 +116,12 @@ def model_1(links: Links, iterations: int = _ITERATIONS) -> np.ndarray:
     tiny = np.finfo(float).tiny
     probabilities = np.ones(len(rows))
     for _ in range(iterations):
-        share = probabilities[links.kinds]  # (L,)
+        share = probabilities[links.types]  # (L,)
         if links.prior is not None:
             share *= links.prior
         sums = np.bincount(links.positions, share)
         share /= np.maximum(sums, tiny)[links.positions]
-        counts = np.bincount(links.kinds, share, len(rows))  # (P,)
+        counts = np.bincount(links.types, share, len(rows))  # (P,)
         totals = np.bincount(rows, counts)
         # A row of nothing but the smallest numbers may sum to 0.
         probabilities = counts / np.maximum(totals, tiny)[rows]
@@ -129,7 +132,7 @@ def link_codes(sources: np.ndarray | int, targets: np.ndarray) -> np.ndarray:
     """A number for each pair of a source and a target token.
 
     Args:
-        sources: int ids, or -1, the empty word.
+        sources: int ids, or -1, the null word.
         targets: int ids, broadcast against them.
 
     Returns:
@@ -138,7 +141,7 @@ def link_codes(sources: np.ndarray | int, targets: np.ndarray) -> np.ndarray:
     return (np.asarray(sources, np.int64) + 1 << _BITS) | targets
 
 
-def closeness(
+def diagonal_prior(
     i: np.ndarray, m: np.ndarray, j: np.ndarray, n: np.ndarray
 ) -> np.ndarray:
     """The prior of a link from source token i of m to target token j of n.
@@ -155,6 +158,10 @@ def closeness(
     return np.exp(-np.float32(_TENSION) * distance)
 
 
-def of_none(near: np.ndarray) -> np.ndarray:
-    """The prior of the empty word, beside others of this sum."""
-    return near * (_EMPTY / (1 - _EMPTY))
+def null_prior(near: np.ndarray) -> np.ndarray:
+    """The prior of the null word, so that it has `_P0` of the sum.
+
+    Args:
+        near: the sum of the others.
+    """
+    return near * (_P0 / (1 - _P0))

@@ -19,11 +19,11 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.data.model_1 import (
     MOST_LINKS,
-    closeness,
+    diagonal_prior,
     link,
     link_codes,
     model_1,
-    of_none,
+    null_prior,
 )
 from keras_transformer.data.records import Ids, parse
 
@@ -43,13 +43,13 @@ class WordAligner:
     Translation", section 4.1).
 
     Args:
-        sources: ids of sentences.
-        targets: those of their translations.
+        sources: ids of all sentences in a row, and the number of each.
+        targets: the same of their translations.
     """
 
     def __init__(self, sources: Ids, targets: Ids) -> None:
-        self._forward = _Lexicon(sources, targets)
-        self._backward = _Lexicon(targets, sources)
+        self._forward = _TranslationTable(sources, targets)
+        self._backward = _TranslationTable(targets, sources)
 
     @classmethod
     def of(cls, prepared: PreparedData) -> WordAligner:
@@ -86,7 +86,7 @@ class WordAligner:
         return _grow_diag(forward, backward.transpose(0, 2, 1))
 
 
-class _Lexicon:
+class _TranslationTable:
     """The probabilities of links in one direction, from sources to targets."""
 
     def __init__(self, sources, targets):
@@ -114,18 +114,26 @@ class _Lexicon:
             (np.cumsum(side, axis=1), side.sum(axis=1)[:, None, None])
             for side in is_text
         )
-        near = closeness(i[:, None], m, j[..., None], n)  # (B, T, S)
+        near = diagonal_prior(i[:, None], m, j[..., None], n)  # (B, T, S)
         near = np.where(is_text[0][:, None], near, 0)
         found = self._probability(sources[:, None], targets[..., None])
         scores = found * near  # (B, T, S)
-        none = self._probability(-1, targets) * of_none(near.sum(axis=2))
+        none = self._probability(-1, targets) * null_prior(near.sum(axis=2))
         linked = is_text[1] & (scores.max(axis=2) > none)  # (B, T)
         best = scores.argmax(axis=2)[..., None] == np.arange(scores.shape[2])
         return best & linked[..., None]
 
 
 def _grow_diag(forward, backward):
-    """Links of both, and those of either beside one, of a token without."""
+    """Joins the links of both directions.
+
+    Starts from those that both have. Adds those of one that touch a link, also
+    by a corner, and have a token without a link, until there are no more; all
+    of a round at once, where Koehn et al. go one by one.
+
+    Args:
+        forward, backward: bool `(B, T, S)`.
+    """
     links, either = forward & backward, forward | backward
     rows, columns = links.shape[1:]
     while True:

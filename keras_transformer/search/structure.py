@@ -9,8 +9,8 @@ in their sentence, as the pair's other half is in another one, are emitted where
 no pair is open, in the order of the source: the sentences of a text together
 are as well formed as it is.
 
-All of it follows from the ids of the hypotheses. A search without symbols in
-its sources does nothing of it.
+All of it follows from the ids of the hypotheses. Where no source has symbols,
+`tf.cond` skips all of it.
 
 Reference for constrained search of structures, there by the words of tags:
 Hashimoto et al. 2019, "A High-Quality Multilingual Dataset for Structured
@@ -38,18 +38,18 @@ class SourceSymbols(NamedTuple):
     """What a translation may do with the symbols of its source.
 
     Attributes:
-        wanted: bool `(B, 1, N)`, those of the source.
-        free: bool `(B, 1, N)`, of these those that may come at any time: what
-            opens a pair, and what is single.
+        required: bool `(B, 1, N)`, those of the source.
+        unordered: bool `(B, 1, N)`, of these those that may come at any time:
+            what opens a pair, and what is single.
         closing: float32 `(B, 1, N)`, 1 at what closes a pair, 0 elsewhere.
-        halves: float32 `(B, 1, N)`, the place in the source of what has no
+        unmatched: float32 `(B, 1, N)`, the place in the source of what has no
             partner in it; `_NOWHERE` elsewhere.
     """
 
-    wanted: tf.Tensor
-    free: tf.Tensor
+    required: tf.Tensor
+    unordered: tf.Tensor
     closing: tf.Tensor
-    halves: tf.Tensor
+    unmatched: tf.Tensor
 
     @classmethod
     def of(cls, source_ids: tf.Tensor, first: int) -> SourceSymbols:
@@ -63,19 +63,21 @@ class SourceSymbols(NamedTuple):
         opening, closing, single = tf.split(places, 3, axis=2)  # (B, 1, M)
         paired = (opening > 0) & (closing > opening)  # (B, 1, M)
         nothing = tf.zeros_like(paired)
-        is_half = tf.concat([~paired, ~paired, nothing], axis=2) & (places > 0)
+        is_unmatched = tf.concat([~paired, ~paired, nothing], axis=2) & (
+            places > 0
+        )
         return cls(
-            wanted=places > 0,
-            free=tf.concat([paired, nothing, single > 0], axis=2),
+            required=places > 0,
+            unordered=tf.concat([paired, nothing, single > 0], axis=2),
             closing=tf.cast(
                 tf.concat([nothing, paired, nothing], axis=2), tf.float32
             ),
-            halves=tf.where(is_half, places, _NOWHERE),
+            unmatched=tf.where(is_unmatched, places, _NOWHERE),
         )
 
     def counts(self) -> tf.Tensor:
         """How many each source has, int32 `(B,)`."""
-        return tf.math.count_nonzero(self.wanted, axis=[1, 2], dtype=tf.int32)
+        return tf.math.count_nonzero(self.required, axis=[1, 2], dtype=tf.int32)
 
 
 def _places(ids, first):
@@ -133,21 +135,21 @@ def with_structure(
             axis=2,
         )  # (B, K, V)
 
-    has_symbols = tf.reduce_any(source.wanted)
+    has_symbols = tf.reduce_any(source.required)
     return tf.cond(has_symbols, structured, lambda: forbidden)
 
 
 def _allowed(source, emitted):
     """Which symbols may come next `(B, K, N)`, how many must `(B, K)`."""
-    missing = source.wanted & (emitted == 0)  # (B, K, N)
+    missing = source.required & (emitted == 0)  # (B, K, N)
     count = tf.cast(missing, tf.float32)
     # At what would close an open pair, the place where it was opened.
     depth = tf.roll(emitted, NUMBERS, axis=2) * source.closing * count
     deepest = tf.reduce_max(depth, axis=2, keepdims=True)  # (B, K, 1)
     innermost = (depth == deepest) & (depth > 0)
     is_outside = deepest == 0
-    place = tf.where(missing & is_outside, source.halves, _NOWHERE)
+    place = tf.where(missing & is_outside, source.unmatched, _NOWHERE)
     is_next = place == tf.reduce_min(place, axis=2, keepdims=True)
-    may_come = missing & source.free | innermost
+    may_come = missing & source.unordered | innermost
     may_come |= is_next & (place < _NOWHERE)
     return may_come, tf.reduce_sum(count, axis=2)

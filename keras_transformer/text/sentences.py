@@ -87,8 +87,8 @@ class SentenceSplitter:
     A gap and a sentence in turn are the text, byte by byte, after its tags.
 
     Args:
-        source_language: tag of the texts' language; an unknown one has the
-            rules of all.
+        source_language: tag of the texts' language; an unknown one has only
+            the rules that all languages share.
         target_language: tag of the translations' language.
         count_tokens: from string `(N,)` to int `(N,)`, the tokens of each;
             None: no sentence is too long.
@@ -529,7 +529,7 @@ def _is_unspaced(language):
 
 @functools.cache
 def _facts(language: str) -> dict:
-    """What the file beside this module says of a language."""
+    """Abbreviations, starters, conjunctions, ordinals, from sentences.yaml."""
     path = importlib.resources.files(__package__) / "sentences.yaml"
     facts: dict = {"ordinals": False}
     for entry in load_yaml(path.read_text(encoding="utf-8")):

@@ -316,9 +316,10 @@ class Run:
         try:
             lines = content.decode().splitlines()
             epochs = [dict(json.loads(line)) for line in lines]
-            # Every value but the id is a number.
-            numbers = [{**epoch, "run": 0} for epoch in epochs]
-            sum(sum(line.values(), line["epoch"]) for line in numbers)
+            for epoch in epochs:
+                numbers = [epoch["epoch"], *{**epoch, "run": 0}.values()]
+                if not all(isinstance(one, int | float) for one in numbers):
+                    raise TypeError
         except (ValueError, TypeError, KeyError, RecursionError):
             raise InputError(f"{path}: damaged, not JSON lines") from None
         for epoch in epochs:

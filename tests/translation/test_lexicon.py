@@ -99,9 +99,9 @@ def test_probabilities_are_those_of_nltk():
 def test_of_very_many_pairs_some_are_taken(monkeypatch):
     many = list(pairs(300))
     sides = ids_of(many)
-    assert len(link(*sides).kinds) > 500
+    assert len(link(*sides).types) > 500
     monkeypatch.setattr(links_of, "MOST_LINKS", 500)
-    assert len(link(*sides).kinds) <= 500
+    assert len(link(*sides).types) <= 500
     rows, _ = table(many, candidates=2)
     assert all(rows[digit][0] == digit for digit in DIGITS)
 
