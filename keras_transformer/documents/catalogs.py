@@ -4,24 +4,27 @@ Only what has no translation yet, or one that is marked as fuzzy, is
 translated, unless all is requested. A
 translation whose placeholders aren't those of its source is left out, as the
 program that shows it would fail. What is written is marked for a person to
-check.
+check. Elements within a text, such as `<g>` and `<ph>`, are tags of it.
 
 References: GNU gettext manual, "PO Files"; XLIFF 1.2 and 2.1 (OASIS); TMX 1.4b.
 """
 
 import collections
+import copy
 import os
 import pathlib
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_transformer.documents.document import installed, read_text
-from keras_transformer.documents.markup import find_marks
+from keras_transformer.documents.markup import find_marks, unused_tag
 from keras_transformer.errors import InputError
 from keras_transformer.languages import tag_of_language
 
-_HAS_INLINE_MARKUP = "with inline markup"
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
+# Elements whose content is text; that of others is a code.
+_AROUND_TEXT = ("g", "hi", "mrk", "pc")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -152,25 +155,21 @@ class XliffCatalog(_Catalog):
         for unit in _named(root, unit_name):
             source, target = _child(unit, "source"), _child(unit, "target")
             has_target = target is not None and _text(target).strip()
-            if source is None or not _text(source).strip():
+            if source is None or not _has_text(source):
                 continue
             if _is_closed(unit) or (has_target and not overwrite):
                 continue
-            if len(source):
-                self.skipped[_HAS_INLINE_MARKUP] += 1
-                continue
-            self._messages.append((source.text, (unit, source, target)))
+            text, inline = _tagged(source)
+            self._messages.append((text, (unit, source, target, inline)))
 
     def _fill(self, place, text):
-        unit, source, target = place
+        unit, source, target, inline = place
         if target is None:
             tag = source.tag[: -len("source")] + "target"
             target = source.makeelement(tag)
             target.tail = source.tail
             source.addnext(target)
-        for child in list(target):
-            target.remove(child)
-        target.text = text
+        _replace(target, text, inline)
         if self._is_2:
             unit.set("state", "translated")
         else:
@@ -219,24 +218,19 @@ class TmxCatalog(_Catalog):
             if ours is None or (theirs is not None and not overwrite):
                 continue
             segment = _child(ours, "seg")
-            if segment is None or not (segment.text or "").strip():
+            if segment is None or not _has_text(segment):
                 continue
-            if len(segment):
-                self.skipped[_HAS_INLINE_MARKUP] += 1
-                continue
-            self._messages.append((segment.text, (unit, ours, theirs)))
+            text, inline = _tagged(segment)
+            self._messages.append((text, (unit, ours, theirs, inline)))
 
     def _fill(self, place, text):
-        unit, ours, theirs = place
+        unit, ours, theirs, inline = place
         if theirs is None:
             theirs = ours.makeelement(ours.tag, {_LANG: self._language})
             theirs.append(ours.makeelement(_child(ours, "seg").tag))
             theirs.tail = ours.tail
             unit.append(theirs)
-        segment = _child(theirs, "seg")
-        for child in list(segment):
-            segment.remove(child)
-        segment.text = text
+        _replace(_child(theirs, "seg"), text, inline)
 
     def _content(self):
         return _xml_bytes(self._tree)
@@ -276,6 +270,70 @@ def _child(element, name):
 
 def _text(element):
     return "".join(element.itertext())
+
+
+def _has_text(element):
+    """True if an element, or one around text in it, has text of its own."""
+    own = [element.text, *(child.tail for child in element)]
+    return any(text and text.strip() for text in own) or any(
+        _is_around_text(child) and _has_text(child) for child in element
+    )
+
+
+def _is_around_text(element):
+    # A comment has no name.
+    return isinstance(element.tag, str) and _name(element) in _AROUND_TEXT
+
+
+def _tagged(element):
+    """The text of an element with tags such as `<x1>`, and their elements."""
+    name = unused_tag(_text(element))
+    elements: dict[str, Any] = {}
+
+    def text_of(parent):
+        text = parent.text or ""
+        for child in parent:
+            tag = f"{name}{len(elements) + 1}"
+            elements[tag] = child
+            text += (
+                f"<{tag}>{text_of(child)}</{tag}>"
+                if _is_around_text(child)
+                else f"<{tag}/>"
+            )
+            text += child.tail or ""
+        return text
+
+    return text_of(element), elements
+
+
+def _replace(element, text, elements):
+    """Puts a text with tags, copies of these elements, into an element."""
+    for child in list(element):
+        element.remove(child)
+    element.text = ""
+    parents, end = [element], 0
+    names = "|".join(elements) or "(?!)"
+    for match in re.finditer(f"<(/?)({names})(/?)>", text):
+        _append(parents[-1], text[end : match.start()])
+        end = match.end()
+        if match[1]:
+            parents = parents[:-1] or [element]
+            continue
+        child = copy.deepcopy(elements[match[2]])
+        child.tail = None
+        parents[-1].append(child)
+        if not match[3]:
+            child[:] = []
+            child.text = ""
+            parents.append(child)
+    _append(parents[-1], text[end:])
+
+
+def _append(parent, text):
+    if len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + text
+    else:
+        parent.text += text
 
 
 def _is_closed(element):

@@ -131,18 +131,57 @@ def test_placeholders_are_compared(source, translation, kept):
     assert keeps_placeholders(source, translation) is kept
 
 
+@pytest.mark.parametrize(
+    ("name", "element", "around"),
+    [
+        (
+            "a.xlf",
+            "source",
+            '<xliff version="1.2"><file><body><trans-unit id="1">{}'
+            "</trans-unit></body></file></xliff>",
+        ),
+        (
+            "a.tmx",
+            "seg",
+            '<tmx version="1.4"><header/><body><tu><tuv xml:lang="en">{}</tuv>'
+            "</tu></body></tmx>",
+        ),
+    ],
+)
+def test_elements_in_a_text_are_tags(tmp_path, name, element, around):
+    inline = (
+        'Open <g id="1">the <ph id="2">&lt;br&gt;</ph>file</g> '
+        '<x id="3"/>now &amp; <!-- c -->then'
+    )
+    content = around.format(f"<{element}>{inline}</{element}>")
+    document = read(tmp_path, name, content)
+    text = "Open <x1>the <x2/>file</x1> <x3/>now & <x4/>then"
+    assert document.texts == [text]
+    found = written(
+        document, ["<x3/>Jetzt <x4/><x1>die<x2/> Datei</x1> & dann"]
+    )
+    assert (
+        '<x id="3"/>Jetzt <!-- c --><g id="1">die<ph id="2">&lt;br&gt;</ph> '
+        "Datei</g> &amp; dann<" in found
+    )
+    document = read(tmp_path, name, content)
+    assert "Jetzt" not in written(document, ["<x3/>Jetzt <x1>die Datei</x1>"])
+    assert document.skipped == {"with changed placeholders": 1}
+
+
 def test_xliff_1_gets_targets(tmp_path):
     document = read(tmp_path, "a.xlf", XLIFF_1)
-    assert document.texts == ["Open", "Save"]
-    assert document.skipped == {"with inline markup": 1}
+    assert document.texts == ["Open", "A <x1>bold</x1> word", "Save"]
     state = ' state="needs-review-translation"'
     expected = XLIFF_1.replace(
         "Open</source>", f"Open</source><target{state}>Öffnen</target>"
     ).replace("<target/>", f"<target{state}>Sichern</target>")
-    assert (
-        b"".join(document.translated(["Öffnen", "Sichern"])).decode()
-        == expected
+    expected = expected.replace(
+        "bold</g> word</source>",
+        f'bold</g> word</source><target{state}>Wort <g id="1">A</g></target>',
     )
+    texts = ["Öffnen", "Wort <x1>A</x1>", "Sichern"]
+    assert written(document, texts) == expected
 
 
 def test_xliff_2_gets_targets(tmp_path):
@@ -157,15 +196,18 @@ def test_xliff_2_gets_targets(tmp_path):
 
 def test_tmx_gets_variants(tmp_path):
     document = read(tmp_path, "a.tmx", TMX)
-    assert document.texts == ["Open"]
+    assert document.texts == ["Open", "A <x1/>b"]
     expected = TMX.replace(
         "Open</seg></tuv>",
         'Open</seg></tuv><tuv xml:lang="de"><seg>Öffnen</seg></tuv>',
+    ).replace(
+        "b</seg></tuv>",
+        'b</seg></tuv><tuv xml:lang="de"><seg>B<bpt i="1"/></seg></tuv>',
     )
-    assert b"".join(document.translated(["Öffnen"])).decode() == expected
+    assert written(document, ["Öffnen", "B<x1/>"]) == expected
     again = read(tmp_path, "b.tmx", expected, overwrite=True)
-    assert again.texts == ["Open", "Close"]
-    assert "Auf" in b"".join(again.translated(["Auf", "Zu"])).decode()
+    assert again.texts == ["Open", "Close", "A <x1/>b"]
+    assert "Auf" in written(again, ["Auf", "Zu", "<x1/>"])
 
 
 BOMB = (
