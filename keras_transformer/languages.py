@@ -85,6 +85,7 @@ _FIRST_WORDS = {
     # Of no script: accents by themselves, letters that modify others.
     "COMBINING": None,
     "MODIFIER": None,
+    "VARIATION": None,  # of emoji
 }
 # English names, with their codes.
 _NAMES = (

@@ -8,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 # Pairs and single marks of a text have numbers from 1 to this.
@@ -27,6 +28,19 @@ _NUMBER = "(?:[1-9]|1[0-6])"
 SYMBOL = f"⟨(?:/?{_NUMBER}|{_NUMBER}/|/?t|=)⟩"
 OPENING_SYMBOL = f"⟨(?:{_NUMBER}|t)⟩"
 CLOSING_SYMBOL = f"⟨/(?:{_NUMBER}|t)⟩"
+
+
+def leading_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """The regular expression of tags before a text, which are no markup.
+
+    Args:
+        tags: reserved tokens such as `<BT>`, see `text.tags`.
+
+    Returns:
+        one, with the group `head`, or none if there are no tags.
+    """
+    one = "|".join(map(re.escape, tags))
+    return (rf"(?P<head>\A\s*(?:(?:{one})\s*)+)",) if tags else ()
 
 
 def first_symbol(tokens: Sequence[str]) -> int | None:

@@ -103,7 +103,9 @@ def test_shares_count_words(text, language, share):
     assert fraction_in_scripts(text, scripts) == pytest.approx(share)
 
 
-@pytest.mark.parametrize("text", ["", "1999", "10:30 – ?!", "٤٢ ، 😀 $"])
+@pytest.mark.parametrize(
+    "text", ["", "1999", "10:30 – ?!", "٤٢ ، 😀 $", "❤\ufe0f 1\ufe0f\u20e3"]
+)
 def test_text_without_letters_has_no_share(text):
     assert fraction_in_scripts(text, scripts_of_language("en")) is None
 

@@ -23,7 +23,11 @@ from keras_transformer.translation.documents import (
 )
 from keras_transformer.translation.request import Truncations
 from keras_transformer.translation.stream import one_by_one
-from keras_transformer.translation.terms import require_terms, with_glossary
+from keras_transformer.translation.terms import (
+    all_patterns,
+    require_terms,
+    with_glossary,
+)
 from keras_transformer.translation.texts import TextTranslator
 from keras_transformer.translation.trained_run import TrainedRun
 
@@ -82,7 +86,9 @@ def translate_file(
     if glossary is not None:
         require_terms(translator.has_terms())
     run = translator if isinstance(translator, TrainedRun) else None
-    languages = run.config.data.languages if run is not None else None
+    data = translator.data()
+    patterns = all_patterns(data, translator.placeholders or ())
+    languages = None if data is None else data.languages
     document = open_document(source, format, languages, field, overwrite)
     if run is None or run.config.data.symbols:
         if not translator.masks_markup():
@@ -92,7 +98,7 @@ def translate_file(
         translator_graph = run.new_translator(align=True)
         splitter = translator_graph.splitter(run.config.data)
         translate = markup_translator(
-            translator_graph, splitter, placeholders=run.placeholders
+            translator_graph, splitter, placeholders=patterns
         )
         opened = contextlib.nullcontext(one_by_one(translate))
     truncations = Truncations()
@@ -100,7 +106,7 @@ def translate_file(
         write_translated(
             document,
             target,
-            with_glossary(translate_batches, glossary),
+            with_glossary(translate_batches, glossary, patterns),
             translator.batch_size,
             truncations=truncations,
         )

@@ -20,9 +20,14 @@ from keras_transformer.translation.request import (
     TranslationRequest,
     Truncations,
 )
-from keras_transformer.translation.shard_folder import open_folder, ranges
+from keras_transformer.translation.shard_folder import (
+    AlreadyJoined,
+    open_folder,
+    ranges,
+)
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.stream import BATCHES_A_WINDOW
+from keras_transformer.translation.terms import all_patterns
 from keras_transformer.version import __version__
 
 _RETRIES = 2
@@ -64,7 +69,12 @@ def translate_in_shards(
             f"{job.folder}: isn't there, so there is nothing to join. "
             "Accepted: after `translate --shards`, the same options"
         )
-    with open_folder(job) as folder:
+    try:
+        opened = open_folder(job)
+    except AlreadyJoined as done:
+        say(str(done))
+        return
+    with opened as folder:
         if not arguments.join:
             _translate(
                 *(arguments, request, folder, factory),
@@ -173,6 +183,7 @@ def _by_spark(
     task = ShardTask(
         *(folder.job, factory, format, arguments.threads or 1),
         *(load_tensorflow, glossary),
+        all_patterns(factory.data(), arguments.placeholder),
     )
 
     @functools.cache

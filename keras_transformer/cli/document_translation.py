@@ -100,13 +100,11 @@ def translate_document(
         InputError: the input isn't of the format, or has markup that nothing
             places, or what is to go on is of another command.
     """
-    languages = None
-    if arguments.run:
-        languages = run_config(arguments.run, default=Config()).data.languages
+    data = translator.data()
     document = open_document(
         pathlib.Path(arguments.input),
         format,
-        languages,
+        None if data is None else data.languages,
         arguments.field,
         arguments.overwrite,
     )

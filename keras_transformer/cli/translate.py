@@ -82,7 +82,11 @@ from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
     stream_lines,
 )
-from keras_transformer.translation.terms import require_terms, with_glossary
+from keras_transformer.translation.terms import (
+    all_patterns,
+    require_terms,
+    with_glossary,
+)
 from keras_transformer.translation.workers import RunTranslatorFactory
 
 _HERE = ("run", "saved_model", "ctranslate2")
@@ -282,7 +286,12 @@ def _glossary(arguments, translator):
     if arguments.prefix:
         raise InputError("--glossary doesn't go with --prefix")
     glossary = Glossary.read(arguments.glossary)
-    require_terms(translator.has_terms())
+    data = translator.data()
+    require_terms(
+        translator.has_terms()
+        if arguments.server
+        else data is not None and data.term_share > 0
+    )
     return glossary
 
 
@@ -335,15 +344,20 @@ def _opened(
     """Opens what translates batches, for some lines or more."""
     if arguments.server:
         opened = translator.opened(interactive=interactive)
-        return _by_glossary(opened, glossary)
+        return _by_glossary(opened, glossary, translator, arguments)
     sentences = sum(1 for line in lines if not is_blank("".join(line)))
     return _translating(translator, arguments, sentences, batch_size, glossary)
 
 
 @contextlib.contextmanager
-def _by_glossary(opened, glossary):
+def _by_glossary(opened, glossary, translator, arguments):
+    patterns = (
+        ()
+        if glossary is None
+        else all_patterns(translator.data(), arguments.placeholder)
+    )
     with opened as translate_batches:
-        yield with_glossary(translate_batches, glossary)
+        yield with_glossary(translate_batches, glossary, patterns)
 
 
 def _tell(truncations, name):
@@ -366,7 +380,7 @@ def _translating(factory, arguments, sentences, batch_size, glossary):
             load_tensorflow, sentences=min(sentences, batch_size)
         ),
     )
-    return _by_glossary(opened, glossary)
+    return _by_glossary(opened, glossary, factory, arguments)
 
 
 def _check_options(arguments, source):

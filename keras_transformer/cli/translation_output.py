@@ -12,6 +12,7 @@ from keras_transformer.cli.options import (
     add_number,
     add_placeholder_option,
 )
+from keras_transformer.constants import END_ID, SPECIAL_TOKENS
 from keras_transformer.documents.markup import checked_placeholders
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
@@ -150,7 +151,10 @@ def format_tokens(
 
 
 def _columns(hypothesis: Hypothesis, translation, request):
+    others = request.scores or request.token_scores or request.alignment
     columns = [hypothesis.line]
+    if others or request.n_best is not None:
+        columns = [hypothesis.line.replace("\t", " ")]
     if request.scores:
         columns.append(f"{hypothesis.score:.4f}")
     if request.token_scores:
@@ -163,13 +167,24 @@ def _columns(hypothesis: Hypothesis, translation, request):
 
 
 def _links(hypothesis, source_tokens):
-    """SOURCE-TARGET for each token but the end; START isn't counted."""
-    tokens = hypothesis.tokens
-    count = len(tokens) - bool(hypothesis.finished and tokens)
-    textual = [i for i, token in enumerate(source_tokens) if token]
-    for number, weights in enumerate(hypothesis.alignment[:count]):
-        if textual:
-            yield f"{max(textual, key=weights.__getitem__) - 1}-{number}"
+    """SOURCE-TARGET for each token but START and END of each sentence."""
+    # Numbers of the tokens of text, by their indices.
+    sources = {
+        index: number
+        for number, index in enumerate(
+            i for i, token in enumerate(source_tokens) if token
+        )
+    }
+    number = 0
+    for token, weights in zip(
+        hypothesis.tokens, hypothesis.alignment, strict=True
+    ):
+        if token == SPECIAL_TOKENS[END_ID]:
+            continue
+        if sources:
+            index = max(sources, key=weights.__getitem__)
+            yield f"{sources[index]}-{number}"
+        number += 1
 
 
 def _as_json(translation, request):

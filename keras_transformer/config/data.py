@@ -20,7 +20,7 @@ from keras_transformer.languages import (
     is_japanese,
     is_tag,
 )
-from keras_transformer.symbols import SYMBOLS
+from keras_transformer.symbols import SYMBOLS, leading_tags
 
 TokenizerKind = Literal[
     "auto", "word", "character", "space", "sentencepiece", "mixed"
@@ -138,6 +138,11 @@ class DataConfig(Section):
         return SYMBOLS if self.markup == "symbols" else ()
 
     @property
+    def markup_patterns(self) -> tuple[str, ...]:
+        """Regular expressions for `find_marks`: tags, and placeholders."""
+        return (*leading_tags(self.source_tags), *self.placeholders)
+
+    @property
     def languages(self) -> tuple[str, str] | None:
         """Both languages, None where one isn't named."""
         both = self.source_language, self.target_language
@@ -155,8 +160,15 @@ class DataConfig(Section):
 
 
 def is_pattern(value: str) -> bool:
-    """True for a regular expression that doesn't match an empty text."""
+    """True for a regular expression that doesn't match an empty text.
+
+    It is one of several in another: without flags for all of it, and without
+    references to groups by their numbers.
+    """
     try:
+        if re.search(r"\\[1-9]|\(\?P=|\(\?\(", value):
+            return False
+        re.compile(f"(?P<term>x)|(?P<head>x)|{value}")
         return re.fullmatch(value, "") is None
     except (re.error, TypeError):
         return False

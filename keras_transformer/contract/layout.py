@@ -6,6 +6,8 @@ Also what every server of it shares: the image, and the path of its metrics.
 import pathlib
 from typing import NamedTuple
 
+from keras_transformer.symbols import leading_tags
+
 SAVED_MODEL = "saved_model.pb"
 # Bytes of a message of protobuf's, which that file is.
 LARGEST_GRAPH = 2**31 - 1
@@ -14,6 +16,8 @@ VARIABLES = "variables/variables"
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 DESCRIPTION = "assets.extra/keras_transformer.json"
 REFERENCE = "assets.extra/reference.json"
+# Its bytes: alignments of many long texts take tens of megabytes.
+LARGEST_REFERENCE = 1 << 30
 
 # The image that generated files name. Exports are made and checked with
 # TensorFlow 2.21, and were tried in no image.
@@ -131,13 +135,15 @@ def symbol_placeholders(description: dict) -> tuple[str, ...] | None:
         description: of an export, as read of JSON.
 
     Returns:
-        those of its data, beside the usual markup; None: it has no symbols.
+        those of its data, tags first, beside the usual markup; None: it has
+        no symbols.
     """
     try:
         data = description["config"]["data"]
         if data["markup"] != "symbols":
             return None
-        return tuple(map(str, data["placeholders"]))
+        tags = leading_tags([*map(str, data["source_tags"])])
+        return (*tags, *map(str, data["placeholders"]))
     except (KeyError, TypeError):  # Another program's.
         return None
 

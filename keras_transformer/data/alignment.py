@@ -66,7 +66,11 @@ class AlignmentModel(NamedTuple):
 
     @classmethod
     def learn(
-        cls, pairs: Iterable[Pair], source: Tokenizer, target: Tokenizer
+        cls,
+        pairs: Iterable[Pair],
+        source: Tokenizer,
+        target: Tokenizer,
+        longest: int,
     ) -> Self:
         """The model of the first of many pairs.
 
@@ -74,9 +78,13 @@ class AlignmentModel(NamedTuple):
             pairs: in random order, one or more.
             source: tokenizer of the sources.
             target: tokenizer of the targets.
+            longest: tokens of a side; pairs with more will be dropped.
         """
         size = target.vocabulary_size
-        sources, targets = _first_ids(pairs, source, target)
+        sources, targets = _first_ids(pairs, longest, source, target)
+        if not len(sources.lengths):
+            ratios = np.empty(0, np.float32)
+            return cls(np.empty(0, np.int64), ratios, ratios, size, -np.inf)
         there, there_ratios = _ratios(sources, targets, size, 1)
         back, back_ratios = _ratios(targets, sources, 1, size)
         codes = np.union1d(there, back)
@@ -185,8 +193,11 @@ class AlignmentModel(NamedTuple):
         return float(shuffled[best])
 
 
-def _first_ids(pairs, *tokenizers):
-    """Ids of both sides of as many pairs as the model is learned from."""
+def _first_ids(pairs, longest, *tokenizers):
+    """Ids of both sides of as many pairs as the model is learned from.
+
+    One of very many tokens would take the place of all others, and the memory.
+    """
     pairs, seen = iter(pairs), set()
     parts, links = [], 0
     while links < _MOST_LINKS and (
@@ -200,11 +211,11 @@ def _first_ids(pairs, *tokenizers):
             Ids.of(tokenizer.tokenize(encoded(texts)))
             for tokenizer, texts in zip(tokenizers, columns, strict=True)
         ]
-        parts.append(sides)
-        links += int((sides[0].lengths * sides[1].lengths).sum())
-    sides = [Ids.joined(side) for side in zip(*parts, strict=True)]
-    has_tokens = np.all([side.lengths > 0 for side in sides], axis=0)
-    return [side.only(has_tokens) for side in sides]
+        lengths = np.array([side.lengths for side in sides])  # (2, N)
+        fits = np.all((lengths > 0) & (lengths <= longest), axis=0)
+        parts.append([side.only(fits) for side in sides])
+        links += int(lengths[:, fits].prod(axis=0).sum())
+    return [Ids.joined(side) for side in zip(*parts, strict=True)]
 
 
 def _ratios(sources, targets, source_base, target_base):

@@ -18,11 +18,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config import Config
-from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
+from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.keys import without_tags
 from keras_transformer.data.model_inputs import FRAME_LENGTHS
 from keras_transformer.documents.markup import find_marks
+from keras_transformer.languages import base_language
 from keras_transformer.symbols import MARKUP_SYMBOLS, SYMBOL
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -32,6 +33,8 @@ _WORDS_A_TYPO = 8
 _FULL_STOP = re.compile(r"[^.。।…][.。।]$")
 # No part of a word, of a version, of a date.
 _NUMBER = re.compile(r"(?<![\w.,:/⟨-])\d{1,9}(?!\w|[.,:/-]\d)", re.ASCII)
+_OF_CASE = ("upper", "title")
+_DOTTED_I = {"tr", "tur", "az", "aze"}
 _PURPOSE = 1  # So that seeds are others than those of subword sampling.
 
 
@@ -44,7 +47,7 @@ def upper_case(pair: Pair, generator: random.Random) -> Pair:
 def title_case(pair: Pair, generator: random.Random) -> Pair:
     """Each word of both sides with a capital."""
     source, target = (
-        " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
+        " ".join(word[:1].title() + word[1:] for word in text.split(" "))
         for text in pair
     )
     return source, target
@@ -134,6 +137,8 @@ class Augmentation:
         fraction: of the pairs, those changed, a sixth of them in each way.
         max_lengths: ids that a source and a target may have.
         seed: decides what is changed, together with what a call is given.
+        languages: tags of the source and the target. Capitals of Turkish and
+            Azerbaijani aren't Unicode's: such pairs keep their case.
     """
 
     def __init__(
@@ -142,12 +147,21 @@ class Augmentation:
         fraction: float,
         max_lengths: tuple[int, int],
         seed: int,
+        languages: tuple[str, str] = ("", ""),
     ) -> None:
         self._tokenizers = tokenizers
+        # Bytes of characters that the vocabulary lacks are unknown, too.
+        self._unknown = [
+            tf.constant(tokenizer.unknown_ids()) for tokenizer in tokenizers
+        ]
+        dotted = not _DOTTED_I.isdisjoint(map(base_language, languages))
+        self._names = [
+            name for name in CHANGES if not (dotted and name in _OF_CASE)
+        ]
         self._max_lengths = max_lengths
         self._seed = seed
         # Of a change of text; of each of these, and of joining.
-        self._each = fraction / (len(CHANGES) + 1)
+        self._each = fraction / (len(self._names) + 1)
 
     def __call__(
         self,
@@ -167,7 +181,7 @@ class Augmentation:
         """
         sides = sources, targets
         changes, joined = tf.numpy_function(
-            self._choose, [_are_known(*sides), *key], [tf.int64] * 2
+            self._choose, [self._are_known(sides), *key], [tf.int64] * 2
         )
         changes.set_shape([None])  # (B,)
         joined.set_shape([])
@@ -186,7 +200,7 @@ class Augmentation:
             text.set_shape([None])  # (C,)
             new.append(tokenizer.tokenize(text))
         fits = self._fit(*(side.row_lengths() for side in new))  # (C,)
-        fits &= _are_known(*new)
+        fits &= self._are_known(new)
         # The place of each row's ids among all old and new ones.
         count = sources.nrows()
         places = tf.tensor_scatter_nd_update(
@@ -199,6 +213,16 @@ class Augmentation:
             for both in zip(sides, new, strict=True)
         )
         return self._join(*sides, joined)
+
+    def _are_known(self, sides):
+        """Marks the rows of ids, ragged `(B, None)`, without an unknown one."""
+        source, target = (
+            side.with_flat_values(
+                tf.reduce_all(side.flat_values[:, tf.newaxis] != ids, axis=1)
+            )
+            for side, ids in zip(sides, self._unknown, strict=True)
+        )  # (B, None)
+        return tf.reduce_all(source, axis=1) & tf.reduce_all(target, axis=1)
 
     def _fit(self, sources, targets):
         """Marks rows of lengths `(N,)` that a model takes."""
@@ -242,29 +266,27 @@ class Augmentation:
         """The index of each row's change, or -1; and 1 to join rows, or 0."""
         generator = np.random.default_rng([_PURPOSE, self._seed, *key])
         drawn = generator.random(len(may_change)) // self._each
-        chosen = may_change & (drawn < len(CHANGES))
+        chosen = may_change & (drawn < len(self._names))
         changes = np.where(chosen, drawn, -1).astype(np.int64)
         return changes, np.int64(generator.random() < self._each)
 
     def _change(self, sources, targets, changes, *key):
         seeds = np.random.default_rng([_PURPOSE, self._seed, 1, *key])
         generator = random.Random(int(seeds.integers(2**31)))
-        names = [*CHANGES]
         pairs = [
-            changed((source.decode(), target.decode()), names[i], generator)
-            for source, target, i in zip(sources, targets, changes, strict=True)
+            changed((source.decode(), target.decode()), name, generator)
+            for source, target, name in zip(
+                sources,
+                targets,
+                [self._names[i] for i in changes],
+                strict=True,
+            )
         ]
         columns = zip(*pairs, strict=True) if pairs else ((), ())
         return [
             np.array([text.encode() for text in column], object)
             for column in columns
         ]
-
-
-def _are_known(sources, targets):
-    """Marks the rows of ids, ragged `(B, None)`, without an unknown one."""
-    known = [tf.reduce_all(s != UNK_ID, axis=1) for s in (sources, targets)]
-    return known[0] & known[1]  # (B,)
 
 
 def augmentation(
@@ -279,4 +301,5 @@ def augmentation(
         config.training.augment,
         tuple(longest.tolist()),
         config.training.seed,
+        (config.data.source_language or "", config.data.target_language or ""),
     )

@@ -27,7 +27,8 @@ Languages = tuple[str, str]  # source, target
 
 PACKED = (".gz", ".xz")
 _FORMATS = ("jsonl", "po", "tmx", "xliff")
-_BREAK = re.compile(r"\s*[\t\n\r]\s*")
+_WHITE_SPACE = re.compile(r"\s+")
+_BOTH = ("source", "target")
 _SIDES = {
     "source": "source",
     "src": "source",
@@ -79,7 +80,7 @@ def languages_in(
     Raises:
         InputError: it is damaged.
     """
-    unit: dict = next(_units(file, path), {})
+    unit: dict = next(filter(None, _units(file, path)), {})
     source, target, *_ = [*unit, "", ""]
     return source if is_tag(source) else None, target if is_tag(
         target
@@ -111,23 +112,32 @@ class _Table(io.RawIOBase):
 def _lines(file, path, languages) -> Iterator[bytes]:
     number = 0
     for unit in _units(file, path):
-        if languages is None:
-            languages = [*unit, "", ""][:2]
+        if languages is None and len(unit) > 1:
+            languages = [*unit][:2]
         source, target = (
             _tag_of_side(unit, *side)
-            for side in zip(languages, ("source", "target"), strict=True)
+            for side in zip(languages or ("", ""), _BOTH, strict=True)
         )
         if source != target and {source, target} <= unit.keys():
             pair = unit[source], unit[target]
-            columns = (_BREAK.sub(" ", text).strip(" ") for text in pair)
+            columns = (
+                _WHITE_SPACE.sub(_without_breaks, text).strip(" ")
+                for text in pair
+            )
             yield ("\t".join(columns) + "\n").encode("utf-8", "replace")
             number += 1
+        else:
+            yield b"\t\n"  # It is counted, as a pair without text.
     if not number:
         of = f" in {' and '.join(languages)}" if languages else ""
         raise InputError(
             f"{path}: no pair of texts{of}. Accepted: languages that the file "
             "has, and texts with translations"
         )
+
+
+def _without_breaks(space):
+    return " " if set(space[0]) & {"\t", "\n", "\r"} else space[0]
 
 
 def _tag_of_side(unit, language, side):
@@ -165,10 +175,13 @@ def _tmx(file, path):
 def _xliff(file, path):
     for around, element in _elements(file, path, ("trans-unit", "segment")):
         source, target = _child(element, "source"), _child(element, "target")
-        if source is None or target is None:
+        if source is None:
             continue
-        states = {element.get("state"), target.get("state")}
-        if not _text(target).strip() or states & _UNTRANSLATED:
+        states = {element.get("state")}
+        if target is not None:
+            states.add(target.get("state"))
+        if target is None or states & _UNTRANSLATED:
+            yield {}
             continue
         languages: dict[str, str] = {}
         for parent in around:
@@ -193,7 +206,12 @@ def _po(file, path):
     catalog = parse_po(content, path)
     language = catalog.metadata.get("Language")
     names = ("", language) if language else ("source", "target")
-    for entry in catalog.translated_entries():
+    for entry in catalog:
+        if entry.obsolete:
+            continue
+        if not entry.translated():
+            yield {}
+            continue
         forms = [(entry.msgid, entry.msgstr)]
         if entry.msgid_plural:
             found = list(entry.msgstr_plural.values())
@@ -242,7 +260,10 @@ def _elements(file, path, names) -> Iterator[tuple[list, ElementTree.Element]]:
             if _name(element) in names:
                 yield around, element
                 # What has been read goes, and what was before it.
-                del around[-1][:]
+                for parent in around:
+                    del parent[:-1]
+                if around:
+                    del around[-1][:]
     except ElementTree.ParseError as error:
         raise InputError(f"{path}: damaged XML ({error})") from None
 

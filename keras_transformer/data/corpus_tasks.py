@@ -262,7 +262,7 @@ class CorpusTasks:
         return self._alignment.keep(*sides, pairs, report)
 
     def _masked(self, pair):
-        return mask_pair(pair, self._config.placeholders)[0]
+        return mask_pair(pair, self._config.markup_patterns)[0]
 
     def _numbered(self, split, side, shard):
         """The ids of what `write_counts` has split, some at a time; or None."""

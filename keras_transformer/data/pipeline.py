@@ -10,6 +10,7 @@ import collections
 import functools
 import itertools
 import pathlib
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 
@@ -53,6 +54,7 @@ from keras_transformer.data.term_annotation import TermAnnotator
 from keras_transformer.data.word_links import WordLinks
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
+from keras_transformer.symbols import leading_tags
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -280,7 +282,11 @@ class Pipeline:
             reports["terms"] = {"pairs": 0, "listed": 0, "drawn": 0}
         total = self.reports[TRAIN].kept
         parts = self._engine.rewrite(
-            TRAIN, shards, functools.partial(_in_turn, steps)
+            TRAIN,
+            shards,
+            functools.partial(
+                _in_turn, steps, leading_tags(config.source_tags)
+            ),
         )
         for part, done in enumerate(parts, start=1):
             for counts in reports.values():
@@ -334,7 +340,9 @@ class Pipeline:
             return None
         self._progress("aligning", 0, None)
         texts = map(self._engine.training_text, SIDES)
-        model = AlignmentModel.learn(zip(*texts, strict=True), *tokenizers)
+        model = AlignmentModel.learn(
+            zip(*texts, strict=True), *tokenizers, self._config.max_length
+        )
         model.save(self._folder / ALIGNMENT_MODEL)
         return model.limit if np.isfinite(model.limit) else None
 
@@ -380,13 +388,23 @@ class Pipeline:
         return result, tokens
 
 
-def _in_turn(steps: Sequence[Rewrite], pair: Pair):
-    """What several make of a pair, one after the other, and all counts."""
+def _in_turn(steps: Sequence[Rewrite], tags: tuple[str, ...], pair: Pair):
+    """What several make of a pair, one after the other, and all counts.
+
+    Args:
+        steps: see nothing of tags before the source.
+        tags: the regular expression of these; none: there are none.
+        pair: source and target.
+    """
     counts: collections.Counter = collections.Counter()
+    source, target = pair
+    found = re.match(tags[0], source) if tags else None
+    head = found[0] if found else ""
+    pair = source[len(head) :], target
     for step in steps:
         pair, done = step(pair)
         counts.update(done)
-    return pair, counts
+    return (head + pair[0], pair[1]), counts
 
 
 def _chunks(pairs):

@@ -239,7 +239,7 @@ def _hint(corpus, config):
     if "swapped" in hint and target:
         remedy = f"{target},{source}"
     elif "swapped" in hint:
-        cat = "zcat" if source.suffix == ".gz" else "cat"
+        cat = {".gz": "zcat", ".xz": "xzcat"}.get(source.suffix, "cat")
         awk = "awk -F'\\t' -v OFS='\\t' '{print $2, $1}'"
         remedy = f"{cat} {shlex.quote(str(source))} | {awk} > swapped.tsv"
     return f"{corpus.file}: {hint}. Try {remedy}"

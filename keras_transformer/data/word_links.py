@@ -141,7 +141,13 @@ class WordLinks:
 
     def _links(self, *sides):
         """Indices of words that are linked, of the source and the target."""
-        if self._aligner is None or not all(sides):
+        # Arrays of all pairs of words of a long sentence fill the memory.
+        longest = max(map(len, sides))
+        if (
+            self._aligner is None
+            or not all(sides)
+            or longest > _LONGEST_SENTENCE
+        ):
             return []
         ids = [
             np.array([[known.get(word.lower, UNK_ID) for word in words]])

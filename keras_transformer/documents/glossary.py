@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from keras_transformer.documents.document import read_text
-from keras_transformer.documents.markup import MARKUP
+from keras_transformer.documents.markup import MARKUP, find_marks
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import (
     TERM_END,
@@ -158,7 +158,7 @@ class Glossary:
                 f"{where}: {shown(term)}. {_ACCEPTED}, up to {_LONGEST} "
                 "characters each, without ⟨ and ⟩"
             )
-        source, target = (" ".join(side.split()) for side in term)
+        source, target = (_composed(" ".join(s.split())) for s in term)
         known = self._targets.setdefault(source, target)
         if known != target:
             raise InputError(
@@ -171,9 +171,18 @@ class Glossary:
             sizes.append(len(words))
             sizes.sort(reverse=True)
 
-    def find(self, text: str) -> list[Found]:
-        """The terms in a text, in order; none overlaps another."""
+    def find(
+        self, text: str, placeholders: tuple[str, ...] = ()
+    ) -> list[Found]:
+        """The terms in a text, in order; none overlaps another.
+
+        Args:
+            text: the text.
+            placeholders: regular expressions of markup beside the usual.
+        """
         words = words_of(text)
+        if placeholders:
+            words = _outside(words, find_marks(text, placeholders))
         found, index = [], 0
         while index < len(words):
             size, target = self._at(text, words, index)
@@ -185,7 +194,7 @@ class Glossary:
 
     def _at(self, text, words, index):
         """How many words the term at a word has, 0 for none; its target."""
-        first = text[words[index].start : words[index].end].casefold()
+        first = _first(text, words[index:])
         for size in self._sizes.get(first, ()):
             chosen = words[index : index + size]
             if len(chosen) < size or any(word.barrier for word in chosen):
@@ -193,7 +202,7 @@ class Glossary:
             lines = text[chosen[0].start : chosen[-1].end].splitlines()
             if len(lines) > 1:
                 continue
-            surface = " ".join(lines[0].split())
+            surface = _composed(" ".join(lines[0].split()))
             for form in (surface, surface.lower()):
                 if form in self._targets:
                     return size, self._targets[form]
@@ -219,7 +228,25 @@ def _is_term(term):
 
 
 def _first(text, words):
-    return text[words[0].start : words[0].end].casefold()
+    return _composed(text[words[0].start : words[0].end]).casefold()
+
+
+def _composed(text):
+    """A text with its letters and accents as one character each."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _outside(words, marks):
+    """Words, those that a mark has a part of as barriers."""
+    rest = iter(marks)
+    mark = next(rest, None)
+    found = []
+    for word in words:
+        while mark is not None and mark.end <= word.start:
+            mark = next(rest, None)
+        inside = mark is not None and mark.start < word.end
+        found.append(word._replace(barrier=True) if inside else word)
+    return found
 
 
 def annotated(text: str, terms: Iterable[Found]) -> str:

@@ -16,9 +16,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.documents.document import installed, read_text
-from keras_transformer.documents.markup import MARKUP, unused_tag
+from keras_transformer.documents.markup import ENTITY, MARKUP, unused_tag
 
-_WRITTEN_TAG = re.compile(r"(</?[A-Za-z][^<>]*>)")
+# A tag that was written as characters, and what other Markdown than CommonMark
+# has for footnotes and a table of contents.
+_VERBATIM = re.compile(r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\])")
 _FRONT_MATTER = re.compile(r"\ufeff?---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 # An item of a list of tasks, as GitHub has it.
 _TASK = re.compile(r"\[[ xX]\] +")
@@ -50,6 +52,11 @@ class _Inline(NamedTuple):
     end: int
     is_cell: bool
 
+    def has_letters(self) -> bool:
+        """True if there is something to translate."""
+        own = "|".join(map(re.escape, self.marks)) or "$"
+        return any(map(str.isalpha, re.sub(own, "", self.text)))
+
 
 class Markdown:
     """A `Document` of Markdown: CommonMark with tables and strikethrough.
@@ -77,10 +84,12 @@ class Markdown:
         for before, token in itertools.pairwise(parser.parse(body)):
             if token.type == "inline" and token.content.strip():
                 place = max(place, starts[token.map[0]])
-                inline = self._inline(token, place, before.tag in ("td", "th"))
+                is_cell = before.tag in ("td", "th")
+                inline = self._inline(token, place, is_cell)
                 if inline is not None:
-                    self._inlines.append(inline)
                     place = inline.end
+                    if inline.has_letters():
+                        self._inlines.append(inline)
         self.texts = [inline.text for inline in self._inlines]
         self.skipped: dict[str, int] = {}
 
@@ -89,6 +98,9 @@ class Markdown:
         start, end = -1, place
         for line in token.content.split("\n"):
             found = self._content.find(line, end)
+            if found < 0 and is_cell:
+                line = line.replace("|", r"\|")
+                found = self._content.find(line, end)
             if found < 0:  # It is spelt otherwise in the file.
                 return None
             start = found if start < 0 else start
@@ -96,11 +108,7 @@ class Markdown:
         if task := _TASK.match(token.content):
             start += task.end()
             token.children[0].content = token.children[0].content[task.end() :]
-        text, marks = _tagged(token.children)
-        own = "|".join(map(re.escape, marks)) or "$"
-        if not any(map(str.isalpha, re.sub(own, "", text))):
-            return None
-        return _Inline(text, marks, start, end, is_cell)
+        return _Inline(*_tagged(token.children), start, end, is_cell)
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
@@ -126,12 +134,12 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
             text += token.content
             continue
         if token.type == "text":
-            # A tag that was written as characters isn't one.
-            for part in _WRITTEN_TAG.split(token.content):
-                if part.startswith("<") and part.endswith(">"):
-                    tag = f"<{name}{len(marks) + 1}/>"
-                    marks[tag], part = f"\\{part}", tag
-                text += part
+            parts = _VERBATIM.split(token.content)
+            for index in range(1, len(parts), 2):
+                tag = f"<{name}{len(marks) + 1}/>"
+                escape = "\\" if parts[index][0] == "<" else ""
+                marks[tag], parts[index] = escape + parts[index], tag
+            text += "".join(parts)
             continue
         number = len(marks) + 1
         if token.type == "softbreak":
@@ -216,6 +224,14 @@ _PIECES = re.compile(
 )
 
 
+# Whose content isn't translated within a text.
+_CODE = re.compile(
+    r"<(code|kbd|samp|var)\b[^<>]*>.*?</\1\s*>"
+    r"|<(\w+)\b[^<>]*\btranslate=[\"']?no\b[^<>]*>.*?</\2\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
 class Html:
     """A `Document` of HTML.
 
@@ -235,15 +251,16 @@ class Html:
             else:
                 self._parts.append(piece)
         self._frames = {}
+        self._codes: dict[int, dict[str, str]] = {}
+        self.texts: list[str] = []
         for index in range(1, len(self._parts), 2):
-            text = self._parts[index]
+            text, codes = _without_codes(self._parts[index])
             if any(map(str.isalpha, re.sub(MARKUP, "", text, flags=re.DOTALL))):
                 begin = len(text) - len(text.lstrip())
                 end = len(text.rstrip())
                 self._frames[index] = text[:begin], text[end:]
-        self.texts = [
-            " ".join(self._parts[index].split()) for index in self._frames
-        ]
+                self._codes[index] = codes
+                self.texts.append(" ".join(text.split()))
         self.skipped: dict[str, int] = {}
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
@@ -252,7 +269,13 @@ class Html:
         for (index, frame), text in zip(
             self._frames.items(), texts, strict=True
         ):
-            parts[index] = frame[0] + _as_characters(text) + frame[1]
+            codes = self._codes[index]
+            text = _changed(
+                text,
+                functools.partial(html.escape, quote=False),
+                lambda mark, codes=codes: codes.get(mark, mark),
+            )
+            parts[index] = frame[0] + text + frame[1]
         return ["".join(parts).encode()]
 
 
@@ -270,6 +293,19 @@ def _html_pieces(content):
         yield content[end:], True
 
 
-def _as_characters(text):
-    """A translation in HTML, where what isn't markup is no markup."""
-    return _changed(text, functools.partial(html.escape, quote=False))
+def _without_codes(text):
+    """A text with tags in place of codes, these, and entities as characters."""
+    name = unused_tag(text)
+    codes: dict[str, str] = {}
+
+    def code(match):
+        tag = f"<{name}{len(codes) + 1}/>"
+        codes[tag] = match[0]
+        return tag
+
+    def character(match):
+        found = html.unescape(match[0])
+        return match[0] if found in ("&", "<", ">") else found
+
+    text = _CODE.sub(code, text)
+    return re.sub(ENTITY, character, text), codes

@@ -13,6 +13,7 @@ Translation"; Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
 
 from __future__ import annotations
 
+import collections
 import functools
 import re
 import unicodedata
@@ -31,11 +32,12 @@ from keras_transformer.symbols import (
 )
 
 # Of XML and HTML, with attributes, and comments.
-_TAG = r"<!--.*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
-_ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
+_TAG = r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
+ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
 # Of C and Python, gettext, Qt, templates, LibreOffice and its $(ARG1), $name$.
+# Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
-    r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
+    r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
     r"(?![0-9A-Za-z_\u00c0-\u024f])"  # No word, but a script without spaces.
     r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}\s][^{}]*\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
@@ -48,7 +50,7 @@ _ADDRESS = (
     r"|(?a:\b[\w.+-]{1,64}@\w[\w-]*(?:\.\w[\w-]*)+)"
 )
 # What looks like a symbol is one: nothing that a user writes is taken for it.
-MARKUP = "|".join((_TAG, _ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
+MARKUP = "|".join((_TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
 # What no space stands before, if a mark between is taken out.
 _CLOSING = tuple(".,;:!?…)]}")
 _SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
@@ -120,10 +122,16 @@ def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
 
 
 def _marks(pattern, text):
-    # A term that is annotated is text.
-    found = [m for m in pattern.finditer(text) if m[0] and not m["term"]]
+    # A term that is annotated is text; tags before it stay where they are.
+    found = [
+        match
+        for match in pattern.finditer(text)
+        if match[0] and match.lastgroup not in ("term", "head")
+    ]
     partners = list(range(len(found)))
     opened: list[tuple[tuple[str, ...], int]] = []
+    # How often each name is open.
+    names: collections.Counter = collections.Counter()
     for index, match in enumerate(found):
         tag = match[0]
         named = _NAME.match(tag)
@@ -132,13 +140,14 @@ def _marks(pattern, text):
         name = named.groups()
         if not tag.startswith(("</", "⟨/")):
             opened.append((name, index))
+            names[name] += 1
             continue
-        names = [each for each, _ in opened]
-        if name in names:
+        if names[name]:
             # What was opened after it and isn't closed is alone: <br>.
             while opened[-1][0] != name:
-                opened.pop()
+                names[opened.pop()[0]] -= 1
             _, partner = opened.pop()
+            names[name] -= 1
             partners[index], partners[partner] = partner, index
     return [
         Mark(match.start(), match.end(), partner)

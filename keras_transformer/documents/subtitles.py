@@ -21,7 +21,9 @@ _TIMES = re.compile(
     r"\s*((?:\d+:)?\d+:\d+[.,]\d+)\s*-->\s*((?:\d+:)?\d+:\d+[.,]\d+)"
 )
 # `<i>`, `<v Ann>` and `{\an8}`.
-_TAG = re.compile(r"(<[^<>\n]*>|\{\\[^{}\n]*\})")
+_TAG = re.compile(r"(</?[A-Za-z][^<>\n]*>|<[\d:.]+>|\{\\[^{}\n]*\})")
+_CLOSING_TAG = re.compile(r"</[^<>\n]*>")
+_LINE_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 _SPEAKER = re.compile(r"\s*[-\u2010-\u2015]\s*(?=\S)")
 _MUSIC = "♪♫#"
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
@@ -117,7 +119,7 @@ def _cues(lines, start, end):
     turns = len(lines) > 1 and all(map(_SPEAKER.match, lines))
     for text in lines if turns else ["\n".join(lines)]:
         # Text and tags in turn.
-        pieces = _TAG.split(text)
+        pieces = _TAG.split(_LINE_BREAK.sub(" ", text))
         said = [n for n in range(0, len(pieces), 2) if pieces[n].strip()]
         if not said:
             yield _Cue("", text, "", start, end, False)
@@ -128,7 +130,10 @@ def _cues(lines, start, end):
         # A tag within the text goes to its ends, where its partner is.
         within = pieces[said[0] + 1 : said[-1] : 2]
         before += "".join(tag for tag in within if tag[1:2].isalpha())
-        after = "".join(t for t in within if t.startswith("</")) + after
+        if within:
+            closing = _CLOSING_TAG.findall("".join(within) + after)
+            rest = _CLOSING_TAG.sub("", after)
+            after = "".join(_nested(before, closing)) + rest
         speaker = _SPEAKER.match(inner)
         if speaker:
             before += speaker[0]
@@ -136,6 +141,17 @@ def _cues(lines, start, end):
         inner = " ".join(inner.split())
         is_whole = not speaker and not inner.startswith(tuple(_MUSIC))
         yield _Cue(inner, before, after, start, end, is_whole)
+
+
+def _nested(opening, closing):
+    """Closing tags in the order in which they end what is open."""
+    names = re.findall(r"<(\w+)", opening)
+    places = {name: place for place, name in enumerate(names)}
+
+    def place(tag):
+        return places.get(tag.strip("</>").lower(), -1)
+
+    return sorted(closing, key=place, reverse=True)
 
 
 def _seconds(code):

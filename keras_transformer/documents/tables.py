@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import pathlib
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from keras_transformer.documents.document import LARGEST, decoded, read_text
@@ -37,12 +38,11 @@ class Table:
         content = content.removeprefix(_MARK)
         self._newline = "\r\n" if "\r\n" in content else "\n"
         self._delimiter = delimiter
-        lines = io.StringIO(content, newline="")
-        try:
-            rows = csv.reader(lines, delimiter=delimiter, strict=True)
-            self._rows = list(rows)
-        except csv.Error as error:
-            raise InputError(f"{path}: not CSV ({error})") from None
+        self._is_plain = delimiter == "\t" and _is_plain(content)
+        if self._is_plain:
+            self._rows = _plain_rows(content)
+        else:
+            self._rows = _csv_rows(content, delimiter, path)
         header = self._rows[0] if self._rows else []
         source, target = _source_and_target(path, field, "column", header)
         if source not in header:
@@ -70,11 +70,41 @@ class Table:
                 row += [""] * (self._target + 1 - len(row))
         for row, text in zip(self._filled, texts, strict=True):
             row[self._target] = text
-        lines = io.StringIO(newline="")
-        csv.writer(
-            lines, delimiter=self._delimiter, lineterminator=self._newline
-        ).writerows(self._rows)
-        return [(self._mark + lines.getvalue()).encode()]
+        if self._is_plain:
+            lines = ["\t".join(map(_in_a_cell, row)) for row in self._rows]
+            content = "".join(f"{line}{self._newline}" for line in lines)
+        else:
+            written = io.StringIO(newline="")
+            csv.writer(
+                written,
+                delimiter=self._delimiter,
+                lineterminator=self._newline,
+            ).writerows(self._rows)
+            content = written.getvalue()
+        return [(self._mark + content).encode()]
+
+
+def _is_plain(content):
+    """True if lines of TSV have as many columns without a look at quotes."""
+    return len({len(row) for row in _plain_rows(content) if row}) <= 1
+
+
+def _plain_rows(content):
+    lines = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    return [line.split("\t") if line else [] for line in lines]
+
+
+def _in_a_cell(text):
+    return " ".join(re.split(r"[\t\r\n]+", text))
+
+
+def _csv_rows(content, delimiter, path):
+    csv.field_size_limit(LARGEST)
+    lines = io.StringIO(content, newline="")
+    try:
+        return list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path}: not CSV ({error})") from None
 
 
 class JsonLines:

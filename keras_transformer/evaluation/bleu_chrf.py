@@ -3,7 +3,9 @@
 import dataclasses
 import importlib.util
 import pathlib
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.base import Metric
@@ -11,7 +13,11 @@ from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
 from sacrebleu.utils import SACREBLEU_DIR
 
 from keras_transformer.errors import InputError, shown
-from keras_transformer.languages import base_language, is_chinese
+from keras_transformer.languages import (
+    base_language,
+    is_chinese,
+    scripts_of_language,
+)
 
 # Codes of languages written without spaces, whose words a tokenizer must
 # find. Neither downloads anything: "char" is used where MeCab, a package of
@@ -24,9 +30,9 @@ _MECAB = {
     **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
     **dict.fromkeys(("ko", "kor"), "ko-mecab"),
 }
-_BY_CHARACTER = (
-    *("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"),
-)
+_BY_CHARACTER = {"KHMER", "LAO", "MYANMAR", "THAI", "TIBETAN"}  # scripts
+# A byte order mark, and marks of direction, which no tokenizer keeps.
+_UNSEEN = re.compile("[\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def bleu_tokenizer(language: str) -> str:
@@ -40,7 +46,18 @@ def bleu_tokenizer(language: str) -> str:
     code = base_language(language)
     if code in _MECAB:
         return _MECAB[code] if _is_at_hand(_MECAB[code]) else "char"
-    return "char" if code in _BY_CHARACTER else "13a"
+    by_character = scripts_of_language(language) & _BY_CHARACTER
+    return "char" if by_character else "13a"
+
+
+def comparable(texts: Iterable[str]) -> list[str]:
+    """Texts as they are scored: in NFC, without marks of direction.
+
+    A model writes no others, as its tokenizers normalise what they learn from.
+    """
+    return [
+        unicodedata.normalize("NFC", _UNSEEN.sub("", text)) for text in texts
+    ]
 
 
 def tokenizers() -> list[str]:
@@ -107,6 +124,7 @@ def scores(
         InputError: there are none, or not as many of both.
     """
     check_texts(hypotheses, references)
+    hypotheses, references = map(comparable, (hypotheses, references))
     bleu, chrf = metrics(language).values()
     return Scores(
         # Rounding may carry a perfect score beyond 100.

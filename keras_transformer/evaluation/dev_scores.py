@@ -94,7 +94,7 @@ class GreedyTranslator:
             *tokenizers,
             self._steps,
             decoding,
-            placeholders=run.config.data.placeholders,
+            placeholders=run.config.data.markup_patterns,
         )
         self._translate = text_translator(
             translator.translate, translator.placeholders

@@ -21,7 +21,11 @@ from sacrebleu.significance import PairedTest
 
 from keras_transformer.config.validation import Rule, Section
 from keras_transformer.errors import InputError, shown
-from keras_transformer.evaluation.bleu_chrf import check_texts, metrics
+from keras_transformer.evaluation.bleu_chrf import (
+    check_texts,
+    comparable,
+    metrics,
+)
 from keras_transformer.system.interpreters import environment_variable
 
 BOOTSTRAP, RANDOMISATION = "bs", "ar"
@@ -183,7 +187,8 @@ def compare(
         check_texts(translations, references)
     tests = tests if len(systems) > 1 else ()
     resampling.check(len(references), tests)
-    drawn = _Drawn(list(systems.items()), list(references), resampling)
+    texts = [(name, comparable(texts)) for name, texts in systems.items()]
+    drawn = _Drawn(texts, comparable(references), resampling)
     scorers = metrics(language, tokenize, lowercase)
     columns, signatures = {}, {}
     for name, metric in scorers.items():

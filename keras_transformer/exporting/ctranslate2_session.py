@@ -17,6 +17,7 @@ from keras_transformer.blank import is_blank
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import invalid_argument
+from keras_transformer.data.masking import mask_pair
 from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
@@ -117,6 +118,14 @@ class CTranslate2Session:
     def _score(self, text, translation):
         if len(text) != len(translation):
             raise invalid_argument(f"{ONE_EACH} {len(text)} {len(translation)}")
+        if (placeholders := self._translator.placeholders) is not None:
+            pairs = [
+                mask_pair((source.decode(), target.decode()), placeholders)[0]
+                for source, target in zip(text, translation, strict=True)
+            ]
+            text, translation = (
+                [pair[side].encode() for pair in pairs] for side in (0, 1)
+            )
         split = self._translator.split_pairs
         if split is None:
             return self._score_sentences(text, translation)

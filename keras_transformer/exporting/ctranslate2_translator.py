@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.compat import graph_function
+from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import NO_SCORE, PAD_ID, SIDES, UNK_ID
 from keras_transformer.errors import InputError
@@ -101,7 +102,7 @@ class CTranslate2Translator(TextTranslator):
         self.config = read_config(folder)
         data = self.config.data
         if data.symbols:
-            self.placeholders = (*placeholders, *data.placeholders)
+            self.placeholders = (*placeholders, *data.markup_patterns)
         self._max_length = self.config.model.max_length
         self._load_tokenizers(folder)
         self._set_search(decoding or self.config.decoding)
@@ -139,9 +140,9 @@ class CTranslate2Translator(TextTranslator):
         """Texts translated together."""
         return self.decoding.batch_size
 
-    def has_terms(self) -> bool:
-        """See `TextTranslator.has_terms`."""
-        return self.config.data.term_share > 0
+    def data(self) -> DataConfig:
+        """See `TextTranslator.data`."""
+        return self.config.data
 
     def close(self) -> None:
         """Frees the weights, for all that share them."""
@@ -395,9 +396,9 @@ class CTranslate2TranslatorFactory:
     markup: str | None = None
     placeholders: tuple[str, ...] = ()
 
-    def has_terms(self) -> bool:
-        """See `TextTranslator.has_terms`."""
-        return read_config(self.folder).data.term_share > 0
+    def data(self) -> DataConfig:
+        """See `TextTranslator.data`."""
+        return read_config(self.folder).data
 
     def fingerprint(self) -> str:
         """A digest of all files of the export.
@@ -411,9 +412,7 @@ class CTranslate2TranslatorFactory:
 
     def masks_markup(self) -> bool:
         """Whether markup is masked, as the model has symbols for it."""
-        return bool(read_config(self.folder).data.symbols) and (
-            self.markup is None
-        )
+        return self.markup is None and bool(self.data().symbols)
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
         """The results of lines, as a function."""

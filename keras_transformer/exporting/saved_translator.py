@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from keras_transformer.config import Config
+from keras_transformer.config.data import DataConfig
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError, shown
 from keras_transformer.exporting.registry.version_folders import (
@@ -94,9 +96,9 @@ class SavedTranslator(TextTranslator):
     def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
 
-    def has_terms(self) -> bool:
-        """See `TextTranslator.has_terms`."""
-        return layout.has_terms(self.description)
+    def data(self) -> DataConfig | None:
+        """See `TextTranslator.data`."""
+        return _data(self.description)
 
     def plain_results(
         self, texts: Sequence[str], n_best: int | None = None
@@ -226,15 +228,22 @@ class SavedTranslatorFactory:
 
     def masks_markup(self) -> bool:
         """Whether markup is masked, as the model has symbols for it."""
-        folder = find_saved_model(self.folder)
-        description = _description(folder / layout.DESCRIPTION)
-        own = layout.symbol_placeholders(description)
-        return own is not None and self.markup is None
+        data = self.data()
+        return self.markup is None and data is not None and bool(data.symbols)
 
-    def has_terms(self) -> bool:
-        """See `TextTranslator.has_terms`."""
+    def data(self) -> DataConfig | None:
+        """See `TextTranslator.data`."""
         folder = find_saved_model(self.folder)
-        return layout.has_terms(_description(folder / layout.DESCRIPTION))
+        return _data(_description(folder / layout.DESCRIPTION))
+
+
+def _data(description):
+    """The data section in an export's description, if it is as ours are."""
+    try:
+        section = {"data": description["config"]["data"]}
+        return Config().updated(section, layout.DESCRIPTION).data
+    except (KeyError, TypeError, InputError):
+        return None
 
 
 def _description(path):

@@ -285,17 +285,20 @@ def read_bytes(
     return content
 
 
-def read_json_value(path: str | os.PathLike, accepted: str = "") -> Any:
+def read_json_value(
+    path: str | os.PathLike, accepted: str = "", largest: int = LARGEST_JSON
+) -> Any:
     """The JSON value in a file, of any kind.
 
     Args:
         path: of the file.
         accepted: what would be right, for the error's message.
+        largest: so many bytes are accepted.
 
     Raises:
-        InputError: it can't be read, or isn't JSON.
+        InputError: it can't be read, is larger, or isn't JSON.
     """
-    content = read_bytes(path, accepted, LARGEST_JSON)
+    content = read_bytes(path, accepted, largest)
     try:
         return json.loads(content)
     except (ValueError, RecursionError):  # Or not UTF-8.
@@ -304,13 +307,17 @@ def read_json_value(path: str | os.PathLike, accepted: str = "") -> Any:
         ) from None
 
 
-def read_json(path: str | os.PathLike) -> dict:
+def read_json(path: str | os.PathLike, largest: int = LARGEST_JSON) -> dict:
     """The JSON object in a file.
 
+    Args:
+        path: of the file.
+        largest: so many bytes are accepted.
+
     Raises:
-        InputError: it can't be read, or holds something else.
+        InputError: it can't be read, is larger, or holds something else.
     """
-    value = read_json_value(path)
+    value = read_json_value(path, largest=largest)
     if not isinstance(value, dict):
         raise InputError(f"{path}: damaged, not a JSON object")
     return value

@@ -64,7 +64,9 @@ class MaskedLines:
                 if not _has_words(part):
                     continue
                 if prefix:
-                    self.parts.append(_with_prefix(part, *prefix))
+                    self.parts.append(
+                        _with_prefix(part, prefix[0], placeholders)
+                    )
                     prefix = [""]
                 else:
                     self.parts.append(part.unwrapped()[1])
@@ -109,11 +111,21 @@ def _has_words(masked):
     return not is_blank(re.sub(SYMBOL, "", masked.text))
 
 
-def _with_prefix(masked, prefix):
+def _with_prefix(masked, prefix, placeholders):
     """A part with what its translation begins with, with its symbols."""
+    left: dict[str, list[str]] = {}
     for symbol, mark in masked.marks.items():
-        prefix = prefix.replace(mark, symbol, 1)
-    return masked.text, prefix
+        left.setdefault(mark, []).append(symbol)
+    parts, end = [], 0
+    for mark in find_marks(prefix, placeholders):
+        written = prefix[mark.start : mark.end]
+        symbols = left.get(written)
+        parts += [
+            prefix[end : mark.start],
+            symbols.pop(0) if symbols else written,
+        ]
+        end = mark.end
+    return masked.text, "".join([*parts, prefix[end:]])
 
 
 def _of_part(masked, rest, wrapped):

@@ -300,10 +300,15 @@ class ShardFolder:
         return None
 
 
+class AlreadyJoined(InputError):
+    """The job was done by another process while this one waited for it."""
+
+
 def open_folder(job: BulkJob) -> ShardFolder:
     """The work folder of a job, made if it isn't there.
 
     Raises:
+        AlreadyJoined: another process has done the job meanwhile.
         InputError: the folder is another job's, or a file can't be cut.
         OSError: a file can't be read or written.
     """
@@ -312,7 +317,7 @@ def open_folder(job: BulkJob) -> ShardFolder:
             raise InputError(
                 f"{path}: not a file. Accepted as {name} with --shards: a file"
             )
-    claims = _claim_folder(job.folder)
+    claims = _claim_folder(job)
     try:
         _begin(job)
         folder = ShardFolder(job, claims)
@@ -337,9 +342,15 @@ def ranges(numbers: Iterable[int]) -> str:
     )
 
 
-def _claim_folder(path) -> Claims:
-    """The claims of a folder, with that of the whole."""
+def _claim_folder(job) -> Claims:
+    """The claims of a job's folder, with that of the whole."""
+    path = job.folder
+    was_there = False
     while True:
+        # Gone after it was there: a process has joined, and removed it.
+        if was_there and not path.exists() and os.path.exists(job.output):
+            raise AlreadyJoined(f"{job.output}: written by another process")
+        was_there = was_there or path.exists()
         path.mkdir(exist_ok=True)
         try:
             claims = Claims(path / _CLAIMS)

@@ -58,7 +58,7 @@ class ShardTask:
         format: see `LocalAttempt`.
         threads: that TensorFlow uses in each Python worker.
         prepare: called before the translator is loaded, without arguments.
-        glossary: see `with_glossary`.
+        glossary, patterns: see `with_glossary`.
         current: the folder from which relative paths begin.
     """
 
@@ -68,6 +68,7 @@ class ShardTask:
     threads: int
     prepare: Callable[[], None]
     glossary: Glossary | None = None
+    patterns: tuple[str, ...] = ()
     current: str = dataclasses.field(default_factory=os.getcwd)
 
     def __call__(self, number: int) -> ShardOutcome:
@@ -93,7 +94,7 @@ class ShardTask:
         choose_onednn(self.job.batch_size)
         translate = _loaded(self.factory, self.threads, self.prepare)
         return contextlib.nullcontext(
-            with_glossary(one_by_one(translate), self.glossary)
+            with_glossary(one_by_one(translate), self.glossary, self.patterns)
         )
 
 

@@ -7,8 +7,9 @@ translations in its source, in a run, an export or on a server.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from keras_transformer.config.data import DataConfig
 from keras_transformer.documents.glossary import Glossary, Terms, annotated
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import Translation
@@ -28,14 +29,26 @@ def require_terms(has_terms: bool) -> None:
         )
 
 
+def all_patterns(
+    data: DataConfig | None, placeholders: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Regular expressions of a user's markup and of that of a model's data."""
+    own = () if data is None else data.markup_patterns
+    # A name of a group may be there once.
+    return tuple(dict.fromkeys((*placeholders, *own)))
+
+
 def with_glossary(
-    translate_batches: TranslateBatches, terms: Terms | None
+    translate_batches: TranslateBatches,
+    terms: Terms | None,
+    placeholders: tuple[str, ...] = (),
 ) -> TranslateBatches:
     """What translates batches of texts by a glossary; None: as it does.
 
     Args:
         translate_batches: see `stream_lines`.
         terms: see `Glossary.of`.
+        placeholders: regular expressions of markup, in which no term is.
 
     Raises:
         InputError: they aren't a glossary.
@@ -50,7 +63,10 @@ def with_glossary(
         def sources():
             for lines in batches:
                 sent.append(lines)
-                yield [annotated(line, glossary.find(line)) for line in lines]
+                yield [
+                    annotated(line, glossary.find(line, placeholders))
+                    for line in lines
+                ]
 
         for results in translate_batches(sources()):
             yield [

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterable
 from typing import Any, Literal, overload
 
+from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.documents.glossary import Terms
 from keras_transformer.errors import InputError, shown
@@ -18,7 +19,11 @@ from keras_transformer.translation.stream import (
     one_by_one,
     stream_lines,
 )
-from keras_transformer.translation.terms import require_terms, with_glossary
+from keras_transformer.translation.terms import (
+    all_patterns,
+    require_terms,
+    with_glossary,
+)
 
 
 class TextTranslator:
@@ -159,7 +164,11 @@ class TextTranslator:
             found = list(
                 stream_lines(
                     lines,
-                    with_glossary(translate_batches, glossary),
+                    with_glossary(
+                        translate_batches,
+                        glossary,
+                        all_patterns(self.data(), self.placeholders or ()),
+                    ),
                     self.batch_size,
                     blank=blank_translation,
                 )
@@ -177,7 +186,12 @@ class TextTranslator:
 
     def has_terms(self) -> bool:
         """Whether the model has learned of terms, see `translate`."""
-        return False
+        data = self.data()
+        return data is not None and data.term_share > 0
+
+    def data(self) -> DataConfig | None:
+        """How the model's data was prepared; None: it doesn't say."""
+        return None
 
     def opened(
         self, n_best: int | None = None

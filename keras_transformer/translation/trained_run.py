@@ -10,6 +10,7 @@ from typing import cast
 import keras
 
 from keras_transformer.config import Config
+from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import Pairs
 from keras_transformer.errors import InputError
@@ -130,9 +131,9 @@ class TrainedRun(TextTranslator, Run):
         """See `TextTranslator.masks_markup`."""
         return self.config.data.symbols != ()
 
-    def has_terms(self) -> bool:
-        """See `TextTranslator.has_terms`."""
-        return self.config.data.term_share > 0
+    def data(self) -> DataConfig:
+        """See `TextTranslator.data`."""
+        return self.config.data
 
     def load_models(self) -> list[keras.Model]:
         """Its model, and those that translate together with it."""

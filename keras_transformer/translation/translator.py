@@ -186,7 +186,7 @@ class Translator(tf.Module):
             steps,
             decoding,
             table,
-            (*placeholders, *run.config.data.placeholders),
+            (*placeholders, *run.config.data.markup_patterns),
         )
 
     @property

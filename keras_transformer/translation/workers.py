@@ -13,6 +13,7 @@ import pathlib
 from collections.abc import Callable, Iterator, Sequence
 
 from keras_transformer.config import Config
+from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
@@ -32,6 +33,7 @@ from keras_transformer.translation.request import (
     TranslationRequest,
 )
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
+from keras_transformer.translation.terms import all_patterns
 
 # Fewer batches than this aren't worth the start of workers.
 _WORTH_WORKERS = 2
@@ -87,8 +89,9 @@ class RunTranslatorFactory:
         translator = run.new_translator(aligns)
         splitter = translator.splitter(run.config.data)
         if request.markup == PROJECT:
+            patterns = all_patterns(run.config.data, request.placeholders)
             return markup_translator(
-                translator, splitter, request.count, request.placeholders
+                translator, splitter, request.count, patterns
             )
         return detailed_translator(
             translator,
@@ -104,15 +107,12 @@ class RunTranslatorFactory:
         """Whether markup is masked, as the model has symbols for it."""
         if self.request.markup is not None:
             return False
-        return self._config().data.symbols != ()
+        return self.data().symbols != ()
 
-    def has_terms(self) -> bool:
-        """See `TextTranslator.has_terms`."""
-        return self._config().data.term_share > 0
-
-    def _config(self):
+    def data(self) -> DataConfig:
+        """See `TextTranslator.data`."""
         path = pathlib.Path(self.folder) / "config.yaml"
-        return Config().updated(read_yaml(path), str(path))
+        return Config().updated(read_yaml(path), str(path)).data
 
     def fingerprint(self) -> str:
         """A digest of the weights and all else that it loads.

@@ -143,6 +143,29 @@ def test_tokenizers_of_such_data_are_for_such_data(run, tmp_path, capsys):
     assert "data.markup is 'symbols' there" in capsys.readouterr().err
 
 
+def test_tags_before_a_text_are_no_markup(tmp_path):
+    """That of a corpus is a token, and comes out of no translation."""
+    lines = [f"{a} <b>{a}</b>\t{a.upper()} <b>{a}</b>\n" for a in WORDS]
+    made, real = tmp_path / "made.tsv", tmp_path / "real.tsv"
+    made.write_text("".join(lines[:80]))
+    real.write_text("".join(lines[80:]))
+    prepared = kt.prepare(
+        [f"{made}#BT", real],
+        tmp_path / "data",
+        dev=f"{real}#BT",
+        source_language="en",
+        target_language="fr",
+        markup="symbols",
+        source_tokenizer="word",
+        target_tokenizer="word",
+    )
+    markup = prepared.report["markup"]
+    assert (markup["masked"], markup["different"]) == (len(lines), 0)
+    run = kt.load(untrained_run(tmp_path / "run", prepared.path, max_length=40))
+    (found,) = run.translate(["<BT> aab <b>aac</b>"])
+    assert marks_of(found) == marks_of("<b></b>")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
 def test_export_and_server(run, tmp_path, precision):

@@ -67,6 +67,15 @@ def test_misaligned_pairs_are_dropped_from_training(corpus, tmp_path):
 
 
 @pytest.mark.medium
+def test_a_pair_of_very_many_tokens_does_no_harm(corpus, tmp_path):
+    path, good, bad = corpus
+    long = " ".join(["x"] * 20_000)
+    path.write_text(f"{long}\t{long}\n{path.read_text()}")
+    kept = kept_pairs(prepare([path], tmp_path / "data", CONFIG))
+    assert len(kept & {*good}) > 0.97 * len(good)
+    assert len(kept & {*bad}) < 0.1 * len(bad)
+
+
 def test_workers_drop_the_same(corpus, tmp_path):
     path, *_ = corpus
     for name, workers in (("one", 1), ("two", 2)):

@@ -101,10 +101,32 @@ PACKED = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
 def pairs_of(file):
     """The pairs of a corpus file, which streams and blocks agree on."""
-    pairs = list(file.pairs())
+    pairs = [pair for pair in file.pairs() if any(pair)]
     blocks = read_blocks([file], size=7)
-    assert [pair for block in blocks for pair in block.pairs()] == pairs
+    found = [pair for block in blocks for pair in block.pairs()]
+    assert [pair for pair in found if any(pair)] == pairs
     return pairs
+
+
+def test_units_without_both_texts_are_counted(write):
+    units = [{"en": "a", "de": "b", "fr": "c"}] * 3
+    content = tmx(*units).replace('xml:lang="de-DE"', 'xml:lang="pl"', 1)
+    file = CorpusFile(write("a.tmx", content), languages=("en", "de"))
+    assert list(file.pairs()) == [("", ""), ("a", "b"), ("a", "b")]
+    file = CorpusFile(write("a.xlf", XLIFF_1))
+    assert [bool(any(pair)) for pair in file.pairs()] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_white_space_takes_no_time(write):
+    row = {"en": f"a{' ' * 500_000}b", "de": "c \n d"}
+    file = CorpusFile(write("a.jsonl", json.dumps(row)))
+    ((source, target),) = file.pairs()
+    assert (len(source), target) == (500_002, "c d")
 
 
 @pytest.mark.parametrize("packed", PACKED)

@@ -140,3 +140,17 @@ def test_ten_thousand_terms_take_less_than_a_translation():
 def test_forms(text, term, form, exact):
     assert has_form(text, term) == form
     assert has_form(text, term, exact=True) == exact
+
+
+def test_no_term_is_in_markup_of_ones_own():
+    glossary = Glossary([("cell", "Zelle"), ("file", "Datei")])
+    text = "See [[cell range]] in ~File of a cell."
+    found = glossary.find(text, (r"\[\[.*?\]\]", r"~\w"))
+    assert [text[one.start : one.end] for one in found] == ["cell"]
+    assert found[0].start == text.rindex("cell")
+
+
+def test_letters_may_be_decomposed():
+    glossary = Glossary([("cafe\u0301", "Kaffeehaus")])
+    for text in ("a caf\u00e9", "a cafe\u0301"):
+        assert [one.target for one in glossary.find(text)] == ["Kaffeehaus"]

@@ -99,15 +99,25 @@ def test_characters_stay_characters(markdown):
         ("&lt;b&gt; or <b>x</b>\n", "<x1/> or <b>x</b>", "\\<b> or <b>x</b>\n"),
         ("**a <x1>** b\n", "<xx1>a <x1></xx1> b", None),
         ("\ufeff# A title\n", "A title", None),
+        ("one[^1]\n\n[^1]: a note\n\n[TOC]\n", "one<x1/>", None),
+        ("| `all` | all |\n|---|---|\n| `x \\| y` z | b |\n", "all", None),
         ("one\rtwo\r\rthree\n", "one two", "one two\n\nthree\n"),
         ('[a](b "c \\"d\\"")\n', "<x1>a</x1>", None),
     ],
 )
-def test_what_looks_like_our_own_tags_stays(markdown, content, text, again):
+def test_what_is_markup_in_markdown_stays(markdown, content, text, again):
     document = markdown(content)
     assert document.texts[0] == text
     written = b"".join(document.translated(document.texts)).decode()
     assert written == (again or content)
+
+
+def test_the_cell_beside_a_code_is_translated(markdown):
+    document = markdown("| `all` | all |\n|---|---|\n| `x \\| y` z | b |\n")
+    assert document.texts == ["all", "<x1/> z", "b"]
+    written = b"".join(document.translated(["alle", "Z <x1/>", "B"])).decode()
+    assert "| `all` | alle |" in written
+    assert "| Z `x \\| y` | B |" in written
 
 
 HTML = """<!DOCTYPE html>
@@ -128,6 +138,28 @@ def html(tmp_path, content):
     path = tmp_path / "a.html"
     path.write_text(content)
     return Html(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "again"),
+    [
+        (
+            "<p>Caf&eacute; don&#39;t A&nbsp;B &amp; &lt;b&gt;</p>",
+            "Café don't A B &amp; &lt;b&gt;",
+            "<p>Café don't A B &amp; &lt;b&gt;</p>",
+        ),
+        (
+            "<p>Run <code>git push</code> <b translate=no>now</b>!</p>",
+            "Run <x1/> <x2/>!",
+            None,
+        ),
+    ],
+)
+def test_codes_stay_and_entities_are_characters(tmp_path, content, text, again):
+    document = html(tmp_path, content)
+    assert [" ".join(one.split()) for one in document.texts] == [text]
+    written = b"".join(document.translated(document.texts)).decode()
+    assert " ".join(written.split()) == (again or content)
 
 
 def test_each_block_of_a_page_is_a_text(tmp_path):

@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 
 import pytest
 
@@ -84,13 +85,33 @@ def test_tags_are_paired(text, partners):
     assert [mark.partner for mark in find_marks(text)] == partners
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%" + "0" * 16_000,
+        "<!--" * 4_000,
+        "<br><b>x</b>" * 2_000,
+        "a.b@" * 4_000,
+        "a." * 8_000,
+        "{" * 16_000,
+        "<a '" * 4_000,
+        "&#" * 8_000,
+    ],
+)
+def test_no_text_takes_long(text):
+    began = time.process_time()
+    find_marks(text)
+    assert time.process_time() - began < 1
+
+
 def test_own_marks_are_found():
     text = "~File <b>ID-17</b> 50%"
     marks = find_marks(text, ("~(?=[A-Z])", r"ID-\d+"))
     found = [text[m.start : m.end] for m in marks]
     assert found == ["~", "<b>", "ID-17", "</b>"]
     assert checked_placeholders(["a+"]) == checked_placeholders("a+") == ("a+",)
-    for pattern in ("(", "a*", 5):
+    # One among several has no flags and no numbers of its own.
+    for pattern in ("(", "a*", 5, r"(?i)a", r"(a)\1", "(?P<term>a)"):
         with pytest.raises(InputError, match="matches no empty text"):
             checked_placeholders([pattern])
 

@@ -52,6 +52,9 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
         ("<i>Hello</i> world", "<i>HELLO WORLD</i>"),
         ("Hello <b>my <i>world</i></b>", "<b><i>HELLO MY WORLD</i></b>"),
         ("<i>Hello</i>", "<i>HELLO</i>"),
+        ("<i>Hello</i> and <b>you</b>", "<i><b>HELLO AND YOU</b></i>"),
+        ("If x < 3 and y > 2", "IF X < 3 AND Y > 2"),
+        ("Hello<br>there", "HELLO THERE"),
     ],
 )
 def test_no_half_of_a_pair_of_tags_stays(tmp_path, line, expected):

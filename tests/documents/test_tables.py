@@ -33,6 +33,18 @@ def read(tmp_path, name, content, field=None):
             "\ufeffid,en,de\n1,a,<a>\n\n2,,\n3,b,<b>\n",
         ),
         ("a.tsv", "en\tde\na\told\n", "en:de", "en\tde\na\t<a>\n"),
+        (
+            "a.tsv",
+            'en\tn\n"Hello" he\t1\n"Half\t2\nend"\t3\n',
+            "en",
+            'en\tn\n<"Hello" he>\t1\n<"Half>\t2\n<end">\t3\n',
+        ),
+        (
+            "a.tsv",
+            'en\tn\n"two\nlines"\t1\n',
+            "en",
+            'en\tn\n"<two\nlines>"\t1\n',
+        ),
         ("a.csv", "x:y\na\n", "x:y", "x:y\n<a>\n"),
         (
             "a.jsonl",

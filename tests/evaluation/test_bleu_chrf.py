@@ -5,6 +5,7 @@ import sacrebleu
 
 from keras_transformer.evaluation import bleu_chrf
 from keras_transformer.evaluation.bleu_chrf import bleu_tokenizer, scores
+from keras_transformer.evaluation.significance import compare
 
 CHINESE = ["我 喜欢 茶。", "他今天不来。"]
 
@@ -32,6 +33,21 @@ def test_scores_are_those_of_sacrebleu():
     assert (blank.bleu, blank.chrf) == (0, 0)
 
 
+def test_texts_are_compared_in_one_spelling():
+    written = [
+        "\u09df \u0958\u0932\u092e caf\u00e9 a b",
+        "\u200f\u05d0 a b c d",
+    ]
+    spelt = [
+        "\u09af\u09bc \u0915\u093c\u0932\u092e cafe\u0301 a b",
+        "\u05d0 a b c d",
+    ]
+    found = scores(spelt, written, "bn")
+    assert (found.bleu, found.chrf) == pytest.approx((100, 100))
+    compared = compare({"a": spelt}, written, "bn").systems[0]
+    assert compared.bleu == pytest.approx(100)
+
+
 def test_tokenized_text_gets_no_remark(caplog):
     scores(["a b ."] * 200, ["a b ."] * 200, "en")
     assert caplog.records == []
@@ -42,7 +58,7 @@ def test_tokenized_text_gets_no_remark(caplog):
     [
         ("zh", ["zh", "zh-CN", "zh_Hant", "cmn", "yue"]),
         ("13a", ["en", "pt-BR", "DE"]),
-        ("char", ["th"]),
+        ("char", ["th", "dz", "tib", "bur"]),
     ],
 )
 def test_tokenizer_of_a_language(tokenizer, languages):

@@ -10,8 +10,11 @@ TEXTS = np.array([b"a cell", b"\xff cell", b"no"], object)
 CELL = [["cell", "Zelle"]]
 
 
-def texts_of(document, signature="serving_default", has_terms=True):
-    inputs = with_terms(document, signature, {"text": TEXTS}, has_terms)
+def texts_of(
+    document, signature="serving_default", has_terms=True, placeholders=()
+):
+    inputs = {"text": TEXTS}
+    inputs = with_terms(document, signature, inputs, has_terms, placeholders)
     return inputs["text"].tolist()
 
 
@@ -24,7 +27,13 @@ def test_terms_are_annotated(signature):
 
 def test_request_without_a_glossary_is_as_it_is():
     inputs = {"text": TEXTS}
-    assert with_terms({"instances": []}, "score", inputs, False) is inputs
+    request = {"instances": []}
+    assert with_terms(request, "score", inputs, False, None) is inputs
+
+
+def test_no_term_is_within_markup():
+    found = texts_of({"glossary": CELL}, placeholders=("a cel+",))
+    assert found[0] == b"a cell"
 
 
 @pytest.mark.parametrize(

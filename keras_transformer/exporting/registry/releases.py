@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import stat
@@ -27,7 +28,9 @@ from keras_transformer.exporting.verification.checks import (
     require_passed,
 )
 from keras_transformer.system.files import (
+    LARGEST_JSON,
     new_folder,
+    read_bytes,
     read_json,
     remove_folder,
 )
@@ -228,12 +231,22 @@ def prune(
             if (folder / layout.SAVED_MODEL).is_file()
         }
         kept = {*sorted(there)[-keep:], *served_versions(base)}
+        kept |= _named_by_owner(base)
         removed = [version for version in there if version not in kept]
         if not dry_run:
             sweep(base)  # What a prune that was killed has left.
             for version in removed:
                 remove_folder(there[version])
     return removed
+
+
+def _named_by_owner(base):
+    """Versions in the models.config beside a model, which may be edited."""
+    path = pathlib.Path(base).resolve().parent / "models.config"
+    if not path.is_file():
+        return set()
+    text = read_bytes(path, largest=LARGEST_JSON).decode(errors="replace")
+    return {int(n) for n in re.findall(r"versions\s*:\s*(\d{1,18})", text)}
 
 
 def _require_folder(base):

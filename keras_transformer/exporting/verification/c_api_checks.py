@@ -60,7 +60,9 @@ def check_without_python(folder: str | os.PathLike) -> CheckResults:
         detail="without Python's TensorFlow",
     )
     if model is not None:
-        reference = read_json(folder / layout.REFERENCE)
+        reference = read_json(
+            folder / layout.REFERENCE, layout.LARGEST_REFERENCE
+        )
         for check in (equals_live_model, warmup_replays):
             check = _without_tensorflow(check, check.__name__)
             results.run(check, model, folder, reference)

@@ -75,7 +75,7 @@ def verify(folder: str | os.PathLike) -> CheckResults:
 
 def reference_is_readable(folder: pathlib.Path) -> dict:
     """Answers of the live model, as the exporting process wrote them."""
-    reference = read_json(folder / layout.REFERENCE)
+    reference = read_json(folder / layout.REFERENCE, layout.LARGEST_REFERENCE)
     for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
         if key not in reference:
             raise CheckFailed(f"{layout.REFERENCE} has no {key!r}: {_EARLIER}")

@@ -35,7 +35,13 @@ from keras_transformer.exporting.writer.signatures import TracedSignatures
 from keras_transformer.inference import quantization
 from keras_transformer.search.shortlist import Lexicon
 from keras_transformer.symbols import SYMBOLS
-from keras_transformer.system.files import new_folder, read_json, write_json
+from keras_transformer.system.files import (
+    json_text,
+    new_folder,
+    read_json,
+    write_json,
+    write_text,
+)
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import load_members
@@ -168,7 +174,7 @@ def export_run(
             for signature, columns in reference["inputs"].items()
         }  # Without the last row, the empty one.
         write_warmup(folder / layout.WARMUP, model_name, inputs)
-        write_json(folder / layout.REFERENCE, reference)
+        write_text(folder / layout.REFERENCE, json_text(reference) + "\n")
         write_json(
             folder / layout.DESCRIPTION,
             _describe_graph(config.decoding, traced.variable_count, limits)

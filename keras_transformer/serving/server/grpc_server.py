@@ -85,6 +85,11 @@ def grpc_server(
             ("grpc.max_receive_message_length", core.limits.max_request_bytes),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_connection_age_ms", 1000 * _CONNECTION_SECONDS),
+            # Then for a client that doesn't read what it is answered.
+            (
+                "grpc.max_connection_age_grace_ms",
+                int(1000 * core.limits.timeout_seconds),
+            ),
             ("grpc.max_connection_idle_ms", 1000 * _IDLE_SECONDS),
         ],
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import queue
+import threading
 from collections.abc import Callable, Iterator
 from typing import cast
 
@@ -16,7 +18,7 @@ _SERVICES = (
     "tensorflow.serving.ModelService",
 )
 # Calls to watch that stay open at once.
-_MOST_WATCHERS = 1000
+_MOST_WATCHERS = 200
 
 _Status = health_pb2.HealthCheckResponse
 
@@ -25,7 +27,8 @@ class HealthService(health.HealthServicer):
     """The standard health service: NOT_SERVING until `start`.
 
     Its watchers can be let go: a server that stops would wait for them as for
-    any call.
+    any call. Each is told by a thread of its own, as it may never read, and all
+    others would wait for it.
     """
 
     def __init__(self) -> None:
@@ -41,21 +44,30 @@ class HealthService(health.HealthServicer):
     ) -> Iterator | None:
         """Tells each change of the status, until the call is ended."""
         send = cast(Callable, send_response_callback)
-        end = functools.partial(send, None)
+        messages: queue.SimpleQueue = queue.SimpleQueue()
+        end = functools.partial(messages.put, None)
         if len(self._ends) >= _MOST_WATCHERS:
             context.abort(
                 grpc.StatusCode.RESOURCE_EXHAUSTED,
                 f"{_MOST_WATCHERS} calls watch already",
             )
         self._ends.add(end)
-        if not context.add_callback(lambda: self._ends.discard(end)):
-            self._ends.discard(end)  # It has ended.
+
+        def forget():
+            self._ends.discard(end)
+            end()
+
+        if not context.add_callback(forget):
+            forget()  # It has ended.
             return None
+        threading.Thread(
+            target=_tell, args=(messages, send), name="watch", daemon=True
+        ).start()
         if request.service not in _SERVICES:
             # The parent would never forget the name.
-            send(_Status(status=_Status.SERVICE_UNKNOWN))
+            messages.put(_Status(status=_Status.SERVICE_UNKNOWN))
             return None
-        return super().Watch(request, context, send_response_callback)
+        return super().Watch(request, context, messages.put)
 
     def start(self) -> None:
         """Says SERVING."""
@@ -69,3 +81,10 @@ class HealthService(health.HealthServicer):
     def _set(self, status):
         for service in _SERVICES:
             self.set(service, status)
+
+
+def _tell(messages, send):
+    """Sends messages until one is None, which ends the call."""
+    while (message := messages.get()) is not None:
+        send(message)
+    send(None)

@@ -11,10 +11,37 @@ import numpy as np
 
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
+from keras_transformer.data.masking import mask_pair
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.symbols import ANNOTATION, SYMBOL
 from keras_transformer.translation.markup import MaskedLines
 from keras_transformer.translation.request import translations_of
+
+_LEAST_ROWS = 64
+
+
+def masked_pairs(inputs: dict, placeholders: tuple[str, ...]) -> dict:
+    """The inputs of a signature that scores, with symbols in place of markup.
+
+    Args:
+        inputs: `text` and `translation`, arrays of bytes.
+        placeholders: regular expressions of markup.
+    """
+    names = (layout.TEXT, layout.TRANSLATION)
+    sides = [
+        [text.decode("utf-8", "replace") for text in inputs[name].ravel()]
+        for name in names
+    ]
+    if len(sides[0]) != len(sides[1]):
+        return inputs  # Which is refused.
+    pairs = [
+        mask_pair(pair, placeholders)[0] for pair in zip(*sides, strict=True)
+    ]
+    columns = zip(*pairs, strict=True) if pairs else ((), ())
+    return {
+        name: _encoded(column)
+        for name, column in zip(names, columns, strict=True)
+    }
 
 
 def run_masked(
@@ -43,7 +70,16 @@ def run_masked(
     kept = [line for line, is_own in zip(lines, own, strict=True) if is_own]
     # A row at least, for the shapes of what there is nothing of.
     parts = [*masked.parts, *kept] or [""]
-    found = run({layout.TEXT: _encoded(parts)}, ())
+    # A text with many marks is many parts: no more at once than were asked for.
+    size = max(_LEAST_ROWS, len(lines))
+    results_of_parts = [
+        run({layout.TEXT: _encoded(parts[i : i + size])}, ())
+        for i in range(0, len(parts), size)
+    ]
+    found = {
+        name: np.concatenate([part[name] for part in results_of_parts])
+        for name in results_of_parts[0]
+    }
     is_nbest = layout.TRANSLATIONS in found
     names = _names(is_nbest)
     columns = [

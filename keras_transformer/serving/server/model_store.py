@@ -415,8 +415,10 @@ class ModelStore:
         with self._lock:
             self._move_labels(config)
             ready = not self._available(config.name).isdisjoint(served)
+            # One that a label still names stays until that can move.
+            named = self._labels[config.name].values()
         if ready or not served:
-            self._unload_all_but(config.name, served)
+            self._unload_all_but(config.name, [*served, *named])
 
     def _load_if_due(self, name, version, folder):
         with self._lock:

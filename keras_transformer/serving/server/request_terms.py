@@ -22,6 +22,7 @@ def with_terms(
     signature: str,
     inputs: Mapping[str, np.ndarray],
     has_terms: bool,
+    placeholders: tuple[str, ...] | None,
 ) -> Mapping[str, np.ndarray]:
     """The inputs of a request, terms annotated if it has a glossary.
 
@@ -31,6 +32,7 @@ def with_terms(
         signature: its signature.
         inputs: arrays by name, as the request has them.
         has_terms: whether the model has learned of terms.
+        placeholders: regular expressions of markup, in which no term is.
 
     Raises:
         ServingError: INVALID_ARGUMENT: the glossary isn't as accepted, or the
@@ -57,6 +59,6 @@ def with_terms(
     found = np.empty(texts.shape, object)
     for index, text in np.ndenumerate(texts):
         line = text.decode("utf-8", "surrogateescape")
-        line = annotated(line, glossary.find(line))
+        line = annotated(line, glossary.find(line, placeholders or ()))
         found[index] = line.encode("utf-8", "surrogateescape")
     return {**inputs, layout.TEXT: found}

@@ -233,10 +233,13 @@ async def _predict(core, request, spec, body, entry):
             _definition(handle, signature),
             limits.max_sentences,
         )
+        # Also before terms are looked for, which takes time.
+        limits.check(inputs)
         inputs = await _offload_if_large(
             size,
             with_terms,
             *(document, signature, inputs, handle.servable.has_terms),
+            handle.servable.placeholders,
         )
     except BaseException:
         handle.release()

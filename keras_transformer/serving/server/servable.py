@@ -19,7 +19,12 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_transformer.contract.layout import BEAM, TRANSLATING, WARMUP
+from keras_transformer.contract.layout import (
+    BEAM,
+    SCORING,
+    TRANSLATING,
+    WARMUP,
+)
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.serving.server.loading import (
@@ -27,7 +32,7 @@ from keras_transformer.serving.server.loading import (
     stated_placeholders,
     states_terms,
 )
-from keras_transformer.serving.server.masking import run_masked
+from keras_transformer.serving.server.masking import masked_pairs, run_masked
 from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     tensor_array,
@@ -62,6 +67,8 @@ class Servable:
         signatures: `SignatureDef` by name.
         languages: tags of source and target; None: its folder doesn't say.
         has_terms: whether its folder says that it has learned of terms.
+        placeholders: regular expressions of markup; None: the model has no
+            symbols for it.
 
     Raises:
         ServingError, InputError, tf.errors.OpError, OSError, ValueError: it
@@ -83,8 +90,7 @@ class Servable:
         self.signatures = self._session.signatures
         self.languages = stated_languages(self.folder)
         self.has_terms = states_terms(self.folder)
-        # None: the model has no symbols for markup.
-        self._placeholders = stated_placeholders(self.folder)
+        self.placeholders = stated_placeholders(self.folder)
         try:
             warmup = self.folder / WARMUP
             if warmup.is_file():
@@ -149,9 +155,13 @@ class Servable:
         self.signature(name)
         name = name or BEAM
         run = functools.partial(self._session.run, name)
-        if self._placeholders is None or name not in TRANSLATING:
+        if self.placeholders is None:
             return run(inputs, outputs)
-        return run_masked(run, inputs, outputs, self._placeholders)
+        if name == SCORING:
+            return run(masked_pairs(inputs, self.placeholders), outputs)
+        if name not in TRANSLATING:
+            return run(inputs, outputs)
+        return run_masked(run, inputs, outputs, self.placeholders)
 
     def close(self) -> None:
         """Frees what was loaded."""
