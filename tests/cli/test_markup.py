@@ -161,7 +161,8 @@ def test_tags_before_a_text_are_no_markup(tmp_path):
     )
     markup = prepared.report["markup"]
     assert (markup["masked"], markup["different"]) == (len(lines), 0)
-    run = kt.load(untrained_run(tmp_path / "run", prepared.path, max_length=40))
+    made = untrained_run(tmp_path / "run", prepared.path, max_length=40)
+    run = kt.load(made.folder)
     (found,) = run.translate(["<BT> aab <b>aac</b>"])
     assert marks_of(found) == marks_of("<b></b>")
 

@@ -9,7 +9,7 @@ from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract.status import Code
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
 from keras_transformer.serving.client.request_errors import RequestError
-from keras_transformer.serving.server.masking import run_masked
+from keras_transformer.serving.server.masking import masked_pairs, run_masked
 from keras_transformer.symbols import SYMBOLS
 
 TEXTS = ["a <b>c</b> %s", "d", "<br/>", "e ⟨1⟩f⟨/1⟩", "⟨1⟩ <i>g</i>"]
@@ -60,6 +60,26 @@ def test_a_server_masks_what_is_not_masked():
     plain = {"text": encoded(["d", "⟨1⟩f⟨/1⟩"])}
     found = run_masked(upper(asked), plain, ("score",), ())
     assert (asked, list(found)) == ([["d", "⟨1⟩f⟨/1⟩"]], ["score"])
+
+
+def test_pairs_to_score_are_masked_alike():
+    inputs = {
+        "text": encoded(["a <b>c</b>", "a %s", "d"]),
+        "translation": encoded(["<b>C</b> A", "A", "D"]),
+    }
+    found = masked_pairs(inputs, ())
+    assert [t.decode() for t in found["text"]] == ["a ⟨1⟩c⟨/1⟩", "a", "d"]
+    assert found["translation"][0].decode() == "⟨1⟩C⟨/1⟩ A"
+    uneven = {**inputs, "translation": encoded(["A"])}
+    assert masked_pairs(uneven, ()) is uneven
+
+
+def test_no_more_rows_run_at_once_than_were_asked_for():
+    asked = []
+    text = " ".join(["a %s"] * 3200)
+    found = run_masked(upper(asked), {"text": encoded([text])}, (), ())
+    assert found["translation"][0].decode() == text.upper().replace("%S", "%s")
+    assert max(map(len, asked)) == 64
 
 
 def test_a_server_masks_several_hypotheses():

@@ -15,6 +15,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.translation.shard_folder import (
+    AlreadyJoined,
     Claims,
     open_folder,
     ranges,
@@ -46,6 +47,19 @@ def job(tmp_path):
         model="abc",
         options={"beam_size": 4, "banned": ["a"]},
     )
+
+
+def test_a_job_that_another_process_ends_meanwhile_is_done(job, monkeypatch):
+    job.folder.mkdir()
+
+    def wait(claims, number):
+        shutil.rmtree(job.folder)
+        pathlib.Path(job.output).write_text("done\n")
+
+    monkeypatch.setattr(Claims, "wait", wait)
+    with pytest.raises(AlreadyJoined, match="written by another process"):
+        open_folder(job)
+    assert not job.folder.exists()
 
 
 def fill(folder, numbers):
