@@ -163,7 +163,10 @@ def test_goes_on_after_an_interruption_and_shows_progress(
 def plan(steps):
     """What an observer sees of a model and of its batches."""
     batches = types.SimpleNamespace(
-        batches_per_epoch=steps, padding_share=lambda: 0.0
+        batches_per_epoch=steps,
+        padding_share=lambda: 0.0,
+        epoch=0,
+        first_batch=0,
     )
     return types.SimpleNamespace(count_params=lambda: 1), batches
 
@@ -171,8 +174,8 @@ def plan(steps):
 @pytest.mark.parametrize(
     ("steps", "told_at", "says"),
     [
-        (100, (1, 31), "in 9 min; the next checkpoint, for --resume, in 38 s"),
-        (10, (1, 10), "in 40 s; the next checkpoint, for --resume, in 20 s"),
+        (100, (1, 31), ("in 9 min", "of 3 is 3 min", "in 38 s")),
+        (10, (1, 10), ("in 40 s", "of 3 is 20 s", "in 20 s")),
     ],
     ids=["after a minute", "after an epoch"],
 )
@@ -194,7 +197,11 @@ def test_the_end_and_the_next_checkpoint_are_told_once(
     ((at, line),) = said
     assert at == told_at
     assert line.startswith("done about ")
-    assert line.endswith(says)
+    left, epoch, checkpoint = says
+    assert line.endswith(
+        f"{left} (an epoch {epoch}); the next checkpoint, for --resume, "
+        f"{checkpoint}"
+    )
 
 
 @pytest.mark.parametrize(
