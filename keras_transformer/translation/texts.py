@@ -158,17 +158,15 @@ class TextTranslator:
             raise InputError(
                 f"n_best must be 1 or more. Received: {shown(n_best)}"
             )
+        patterns: tuple[str, ...] = ()
         if glossary is not None:
             require_terms(self.has_terms())
+            patterns = all_patterns(self.data(), self.placeholders or ())
         with self.opened(n_best) as translate_batches:
             found = list(
                 stream_lines(
                     lines,
-                    with_glossary(
-                        translate_batches,
-                        glossary,
-                        all_patterns(self.data(), self.placeholders or ()),
-                    ),
+                    with_glossary(translate_batches, glossary, patterns),
                     self.batch_size,
                     blank=blank_translation,
                 )
