@@ -8,10 +8,13 @@ import pytest
 from keras_transformer.cli.main import main
 from keras_transformer.cli.train import TrainingProgress
 from keras_transformer.config import TrainingConfig
+from keras_transformer.training.compiling import schedule
 from tests.cli.conftest import TRAIN_OPTIONS
 
 MODEL = SimpleNamespace(count_params=lambda: 1000)
-BATCHES = SimpleNamespace(batches_per_epoch=10, padding_share=lambda: 0.05)
+BATCHES = SimpleNamespace(
+    batches_per_epoch=10, padding_share=lambda: 0.05, epoch=1, first_batch=2
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +30,17 @@ def test_a_training_within_its_warm_up_is_told(
     TrainingProgress(training).start(MODEL, BATCHES)
     err = capsys.readouterr().err
     assert "1,000 parameters, 10 steps an epoch" in err
+    assert "going on at epoch 2, step 3" in err
     assert ("training.warmup_steps" in err) == warned
+
+
+def test_a_warm_up_to_a_given_rate_is_a_quarter_at_most(capsys):
+    training = TrainingConfig(epochs=2, warmup_steps=100, learning_rate=0.001)
+    TrainingProgress(training).start(MODEL, BATCHES)
+    assert "the warm-up is 5 of 20 updates" in capsys.readouterr().err
+    made = schedule(training, 64, 10)
+    assert float(made(4)) == pytest.approx(0.001)
+    assert schedule(training, 64).warmup_steps == 100
 
 
 @pytest.mark.usefixtures("untrained")
