@@ -84,6 +84,7 @@ from keras_transformer.translation.stream import (
 )
 from keras_transformer.translation.terms import (
     all_patterns,
+    has_learned_terms,
     require_terms,
     with_glossary,
 )
@@ -286,11 +287,10 @@ def _glossary(arguments, translator):
     if arguments.prefix:
         raise InputError("--glossary doesn't go with --prefix")
     glossary = Glossary.read(arguments.glossary)
-    data = translator.data()
     require_terms(
         translator.has_terms()
         if arguments.server
-        else data is not None and data.term_share > 0
+        else has_learned_terms(translator.data())
     )
     return glossary
 

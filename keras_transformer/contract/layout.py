@@ -6,8 +6,6 @@ Also what every server of it shares: the image, and the path of its metrics.
 import pathlib
 from typing import NamedTuple
 
-from keras_transformer.symbols import leading_tags
-
 SAVED_MODEL = "saved_model.pb"
 # Bytes of a message of protobuf's, which that file is.
 LARGEST_GRAPH = 2**31 - 1
@@ -114,38 +112,6 @@ SIGNATURES = {
         varying=True,
     ),
 }
-
-
-def has_terms(description: dict) -> bool:
-    """Whether the model of an export has learned of terms.
-
-    Args:
-        description: of the export, as read of JSON.
-    """
-    try:
-        return bool(description["config"]["data"]["term_share"])
-    except (KeyError, TypeError):  # Another program's.
-        return False
-
-
-def symbol_placeholders(description: dict) -> tuple[str, ...] | None:
-    """Regular expressions of markup, of a model that has symbols for it.
-
-    Args:
-        description: of an export, as read of JSON.
-
-    Returns:
-        those of its data, tags first, beside the usual markup; None: it has
-        no symbols.
-    """
-    try:
-        data = description["config"]["data"]
-        if data["markup"] != "symbols":
-            return None
-        tags = leading_tags([*map(str, data["source_tags"])])
-        return (*tags, *map(str, data["placeholders"]))
-    except (KeyError, TypeError):  # Another program's.
-        return None
 
 
 # What an export's description says of itself.

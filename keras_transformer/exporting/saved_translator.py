@@ -26,6 +26,7 @@ from keras_transformer.translation.request import (
     Translation,
     translations_of,
 )
+from keras_transformer.translation.terms import all_patterns
 from keras_transformer.translation.texts import TextTranslator, text_list
 
 if TYPE_CHECKING:
@@ -89,16 +90,16 @@ class SavedTranslator(TextTranslator):
             ) from error
         self._best = signature
         self._require(signature)
-        own = layout.symbol_placeholders(self.description)
-        if own is not None:
-            self.placeholders = (*placeholders, *own)
+        data = self.data()
+        if data is not None and data.symbols:
+            self.placeholders = all_patterns(data, placeholders)
 
     def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
 
     def data(self) -> DataConfig | None:
         """See `TextTranslator.data`."""
-        return _data(self.description)
+        return data_of(self.description)
 
     def plain_results(
         self, texts: Sequence[str], n_best: int | None = None
@@ -234,11 +235,18 @@ class SavedTranslatorFactory:
     def data(self) -> DataConfig | None:
         """See `TextTranslator.data`."""
         folder = find_saved_model(self.folder)
-        return _data(_description(folder / layout.DESCRIPTION))
+        return data_of(_description(folder / layout.DESCRIPTION))
 
 
-def _data(description):
-    """The data section in an export's description, if it is as ours are."""
+def data_of(description: dict) -> DataConfig | None:
+    """The data section in an export's description.
+
+    Args:
+        description: as read of JSON.
+
+    Returns:
+        None if it isn't as this package writes it.
+    """
     try:
         section = {"data": description["config"]["data"]}
         return Config().updated(section, layout.DESCRIPTION).data

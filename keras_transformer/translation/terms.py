@@ -16,6 +16,11 @@ from keras_transformer.translation.request import Translation
 from keras_transformer.translation.stream import TranslateBatches
 
 
+def has_learned_terms(data: DataConfig | None) -> bool:
+    """Whether a model of such data has learned of terms."""
+    return data is not None and data.term_share > 0
+
+
 def require_terms(has_terms: bool) -> None:
     """Refuses a glossary for a model that has learned of no terms.
 

@@ -21,6 +21,7 @@ from keras_transformer.translation.stream import (
 )
 from keras_transformer.translation.terms import (
     all_patterns,
+    has_learned_terms,
     require_terms,
     with_glossary,
 )
@@ -184,8 +185,7 @@ class TextTranslator:
 
     def has_terms(self) -> bool:
         """Whether the model has learned of terms, see `translate`."""
-        data = self.data()
-        return data is not None and data.term_share > 0
+        return has_learned_terms(self.data())
 
     def data(self) -> DataConfig | None:
         """How the model's data was prepared; None: it doesn't say."""

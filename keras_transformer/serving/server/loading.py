@@ -5,7 +5,6 @@ that reads it. Pipes are refused before they are opened; all else is read in
 threads that the server doesn't wait for.
 """
 
-import contextlib
 import os
 import pathlib
 import stat
@@ -15,17 +14,15 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
+from keras_transformer.config.data import DataConfig
 from keras_transformer.contract import layout
-from keras_transformer.contract.layout import (
-    SAVED_MODEL,
-    VARIABLES,
-    symbol_placeholders,
-)
+from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import (
     CTRANSLATE2_DESCRIPTION,
     MODEL,
 )
+from keras_transformer.exporting.saved_translator import data_of
 from keras_transformer.languages import is_tag
 from keras_transformer.system.files import read_json
 
@@ -128,28 +125,17 @@ def stated_languages(folder: pathlib.Path) -> tuple[str, str] | None:
     return None
 
 
-def stated_placeholders(folder: pathlib.Path) -> tuple[str, ...] | None:
-    """Regular expressions of markup, if a SavedModel says it has symbols.
+def stated_data(folder: pathlib.Path, name: str) -> DataConfig | None:
+    """How the data of an export was prepared, if it says so.
 
     Args:
         folder: of one version.
+        name: of the file with its description.
     """
     try:
-        return symbol_placeholders(read_json(folder / layout.DESCRIPTION))
+        return data_of(read_json(folder / name))
     except InputError:
-        return None
-
-
-def states_terms(folder: pathlib.Path) -> bool:
-    """Whether an export of any kind says that its model has learned of terms.
-
-    Args:
-        folder: of one version.
-    """
-    for name in (layout.DESCRIPTION, CTRANSLATE2_DESCRIPTION):
-        with contextlib.suppress(InputError):  # Not every model has one.
-            return layout.has_terms(read_json(folder / name))
-    return False
+        return None  # Not every model has one.
 
 
 def _is_language(tag):

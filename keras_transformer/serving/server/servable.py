@@ -21,22 +21,26 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from keras_transformer.contract.layout import (
     BEAM,
+    DESCRIPTION,
     SCORING,
     TRANSLATING,
     WARMUP,
 )
 from keras_transformer.contract.status import Code, ServingError
+from keras_transformer.exporting.ctranslate2_folder import (
+    CTRANSLATE2_DESCRIPTION,
+)
 from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.serving.server.loading import (
+    stated_data,
     stated_languages,
-    stated_placeholders,
-    states_terms,
 )
 from keras_transformer.serving.server.masking import masked_pairs, run_masked
 from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     tensor_array,
 )
+from keras_transformer.translation.terms import has_learned_terms
 
 if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
@@ -89,8 +93,13 @@ class Servable:
         self._session = open_session(self.folder, intra_op_threads)
         self.signatures = self._session.signatures
         self.languages = stated_languages(self.folder)
-        self.has_terms = states_terms(self.folder)
-        self.placeholders = stated_placeholders(self.folder)
+        data = stated_data(self.folder, DESCRIPTION)
+        self.placeholders = None
+        if data is not None and data.symbols:
+            self.placeholders = data.markup_patterns
+        # One of CTranslate2's masks by itself.
+        data = data or stated_data(self.folder, CTRANSLATE2_DESCRIPTION)
+        self.has_terms = has_learned_terms(data)
         try:
             warmup = self.folder / WARMUP
             if warmup.is_file():
