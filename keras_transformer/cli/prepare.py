@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 from keras_transformer.api.preparing import data_config
 from keras_transformer.cli.console import (
     Stages,
-    input_lines,
     load_tensorflow,
     say,
     table,
@@ -40,6 +39,7 @@ from keras_transformer.cli.options import (
     check_engine_options,
     config_changes,
 )
+from keras_transformer.data.corpus import read_lines
 from keras_transformer.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _tokens(path):
     """The tokens of a file, one a line; none without a file."""
-    return [] if path is None else [*input_lines(path)]
+    return [] if path is None else [*filter(None, read_lines(path))]
 
 
 def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:

@@ -141,6 +141,12 @@ def test_tokenizers_of_such_data_are_for_such_data(run, tmp_path, capsys):
     words += ["--tokenizers", run.folder, "--set=data.markup=keep"]
     assert main([str(word) for word in words]) == 2
     assert "data.markup is 'symbols' there" in capsys.readouterr().err
+    (tmp_path / "tokens.txt").write_text("x⟩\n\n")
+    words[-1] = "--set=data.markup=symbols"
+    words += ["--add-tokens", tmp_path / "tokens.txt"]
+    assert main([str(word) for word in words]) == 0
+    tokenizers = kt.PreparedData.load(tmp_path / "data")
+    assert "x⟩" in tokenizers.source_tokenizer.tokens()
 
 
 def test_tags_before_a_text_are_no_markup(tmp_path):
