@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from keras_transformer.data.bounded_lines import bounded_lines
-from keras_transformer.data.corpus import open_bytes
+from keras_transformer.data.corpus import open_bytes, unpacked
 from keras_transformer.errors import InputError, shown
 from keras_transformer.lazy import quick_imports
 from keras_transformer.system.files import replacing
@@ -255,15 +255,15 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
-    """Yields the lines of a file, plain or gzip, or of stdin if none is named.
+    """Yields the lines of a file, plain or packed; of stdin if none is named.
 
     Raises:
         InputError: a line isn't text, the only line has CR in it, or a gzip
             file is damaged.
     """
     # stdin, which may be closed, is looked at only if it is to be read.
-    source: Any = open_bytes(path) if path else None
-    with source or contextlib.nullcontext(sys.stdin.buffer) as file:
+    source = open_bytes(path) if path else unpacked(sys.stdin.buffer, "stdin")
+    with source as file:
         yield from decoded_lines(bounded_lines(file), str(path or "stdin"))
 
 

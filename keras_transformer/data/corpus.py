@@ -310,19 +310,25 @@ def unreadable(error: OSError) -> str:
 @contextlib.contextmanager
 def open_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """A readable binary file; packed ones are known by name or first bytes."""
-    with _opened(path) as raw:
-        packed = _packing(raw, path)
-        if packed is None:
-            yield raw
-        else:
-            unpack: Any = gzip.open if packed == ".gz" else lzma.open
-            with unpack(raw, "rb") as file:
-                try:
-                    yield file
-                except EOFError as error:
-                    if packed == ".xz":  # As of gzip, but for its class.
-                        raise lzma.LZMAError(str(error)) from None
-                    raise
+    with _opened(path) as raw, unpacked(raw, path) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def unpacked(raw: Any, path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """What an open binary file has, see `open_bytes`."""
+    packed = _packing(raw, path)
+    if packed is None:
+        yield raw
+    else:
+        unpack: Any = gzip.open if packed == ".gz" else lzma.open
+        with unpack(raw, "rb") as file:
+            try:
+                yield file
+            except EOFError as error:
+                if packed == ".xz":  # As of gzip, but for its class.
+                    raise lzma.LZMAError(str(error)) from None
+                raise
 
 
 def is_packed(path: str | os.PathLike) -> bool:

@@ -1,5 +1,6 @@
 """Streams that are closed, full, or that nobody reads any more."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -103,6 +104,15 @@ def test_a_pipe_may_be_read_and_written():
         subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE).returncode
         == 0
     )
+
+
+def test_packed_lines_on_stdin_are_unpacked():
+    result = run(
+        *["translate", "--run", "no-run"],
+        input=gzip.compress(b"a\n"),
+        stderr=subprocess.PIPE,
+    )
+    ends_in_one_line(result, "no-run")
 
 
 @pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be"])
