@@ -65,6 +65,11 @@ def document_request(
         )
     if not arguments.input or not arguments.output:
         raise InputError("a document needs --input and --output, both files")
+    if arguments.output.lower().endswith(".gz"):
+        raise InputError(
+            f"{arguments.output}: a document is written as it is. Accepted: a "
+            "name that doesn't end in .gz, or --format lines"
+        )
     if arguments.shards is not None:
         raise InputError("--shards goes with lines. Accepted: --format lines")
     if request.markup is None and arguments.run:
@@ -141,15 +146,19 @@ def translate_document(
 def _journal(arguments, format, translator, texts, batch_size):
     """What a killed run leaves; None where it would leave nothing.
 
-    That is of few texts, which are translated before the first is written, and
-    of a pipe, which can't be read again.
+    That is of few texts, which are translated before the first is written, of
+    a pipe, which can't be read again, and beside a device.
     """
     is_file = pathlib.Path(arguments.input).is_file()
     if arguments.resume and not is_file:
         raise InputError("--resume needs an --input that is a file")
-    if texts <= BATCHES_A_WINDOW * batch_size or not is_file:
+    output = pathlib.Path(arguments.output)
+    is_device = output.exists() and not output.is_file()
+    if texts <= BATCHES_A_WINDOW * batch_size or not is_file or is_device:
         return contextlib.nullcontext()
     options = dataclasses.asdict(translator)
+    # Another one is tried after a request that took too long.
+    options.pop("timeout", None)
     if hasattr(translator, "fingerprint"):
         # That of all that is read, in whichever folder.
         options["folder"] = translator.fingerprint()

@@ -1,10 +1,10 @@
 """Catalogs of messages: gettext's .po, and .xliff and .tmx of translators.
 
-Only what has no translation yet, or one that is marked as fuzzy, is
-translated, unless all is requested. A
-translation whose placeholders aren't those of its source is left out, as the
-program that shows it would fail. What is written is marked for a person to
-check. Elements within a text, such as `<g>` and `<ph>`, are tags of it.
+Only what has no translation yet, or a fuzzy one, is translated, unless all is
+requested. A translation whose placeholders aren't those of its source is left
+out, as the program that shows it would fail. What is written to .po and .xliff
+is marked for a person to check. Elements within a text, such as `<g>` and
+`<ph>`, are tags of it.
 
 References: GNU gettext manual, "PO Files"; XLIFF 1.2 and 2.1 (OASIS); TMX 1.4b.
 """
@@ -25,6 +25,8 @@ from keras_transformer.languages import tag_of_language
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
 # Elements whose content is text; that of others is a code.
 _AROUND_TEXT = ("g", "hi", "mrk", "pc")
+# States of XLIFF 1.2 and 2 in which a target is only a copy.
+_UNTRANSLATED = ("new", "needs-translation", "initial")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -105,6 +107,9 @@ class GettextCatalog(_Catalog):
             entry.flags.append("fuzzy")
 
     def _content(self):
+        # A file in ASCII may name any encoding.
+        if "Content-Type" in self._file.metadata:
+            self._file.metadata["Content-Type"] = "text/plain; charset=UTF-8"
         return str(self._file).encode()
 
 
@@ -154,7 +159,11 @@ class XliffCatalog(_Catalog):
             root.set("trgLang", language)
         for unit in _named(root, unit_name):
             source, target = _child(unit, "source"), _child(unit, "target")
-            has_target = target is not None and _text(target).strip()
+            has_target = (
+                target is not None
+                and _text(target).strip()
+                and _state(unit, target) not in _UNTRANSLATED
+            )
             if source is None or not _has_text(source):
                 continue
             if _is_closed(unit) or (has_target and not overwrite):
@@ -212,9 +221,10 @@ class TmxCatalog(_Catalog):
             )
         for unit in units:
             variants = {language_of(each): each for each in _variants(unit)}
-            ours, theirs = (
-                _of_language(variants, tag) for tag in (source, self._language)
-            )
+            ours = _of_language(variants, source)
+            # Both may be variants of one language.
+            others = {k: v for k, v in variants.items() if v is not ours}
+            theirs = _of_language(others, self._language)
             if ours is None or (theirs is not None and not overwrite):
                 continue
             segment = _child(ours, "seg")
@@ -334,6 +344,11 @@ def _append(parent, text):
         parent[-1].tail = (parent[-1].tail or "") + text
     else:
         parent.text += text
+
+
+def _state(unit, target):
+    """Of XLIFF 2 the segment's, before it the target's; None: not given."""
+    return unit.get("state") or target.get("state")
 
 
 def _is_closed(element):

@@ -38,7 +38,7 @@ def _tmx(path, options):
     if options.languages is None:
         raise InputError(
             f"{path}: the languages aren't known here. Accepted: a .tmx file "
-            "with --run or --saved-model"
+            "with --run, --saved-model or --ctranslate2"
         )
     return TmxCatalog(path, options.languages, options.overwrite)
 

@@ -16,12 +16,18 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.documents.document import installed, read_text
-from keras_transformer.documents.markup import ENTITY, MARKUP, unused_tag
+from keras_transformer.documents.markup import (
+    ENTITY,
+    MARKUP,
+    TAG,
+    unused_tag,
+)
 
 # A tag that was written as characters, and what other Markdown than CommonMark
 # has for footnotes and a table of contents.
 _VERBATIM = re.compile(r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\])")
 _FRONT_MATTER = re.compile(r"\ufeff?---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
+_SPELT = "of Markdown that wasn't found in the file"
 # An item of a list of tasks, as GitHub has it.
 _TASK = re.compile(r"\[[ xX]\] +")
 # What would be read as markup where it was escaped or isn't any.
@@ -77,30 +83,38 @@ class Markdown:
         begin = front.end() if front else int(content.startswith("\ufeff"))
         body = self._content[begin:]
         starts = [begin, *(begin + m.end() for m in re.finditer("\n", body))]
+        starts.append(len(self._content))
         parser = markdown_it.MarkdownIt("commonmark")
         parser.enable(["table", "strikethrough"])
         self._inlines: list[_Inline] = []
+        self.skipped: dict[str, int] = {}
         place = begin
         for before, token in itertools.pairwise(parser.parse(body)):
             if token.type == "inline" and token.content.strip():
                 place = max(place, starts[token.map[0]])
                 is_cell = before.tag in ("td", "th")
-                inline = self._inline(token, place, is_cell)
-                if inline is not None:
+                last = starts[token.map[1]]
+                inline = self._inline(token, place, last, is_cell)
+                if inline is None:
+                    self.skipped[_SPELT] = self.skipped.get(_SPELT, 0) + 1
+                else:
                     place = inline.end
                     if inline.has_letters():
                         self._inlines.append(inline)
         self.texts = [inline.text for inline in self._inlines]
-        self.skipped: dict[str, int] = {}
 
-    def _inline(self, token, place, is_cell):
-        """The content of a token, of which each line may have a prefix."""
+    def _inline(self, token, place, last, is_cell):
+        """The content of a token between two places in the file.
+
+        Each line may have a prefix. None if the file has it in another form.
+        """
         start, end = -1, place
-        for line in token.content.split("\n"):
-            found = self._content.find(line, end)
+        # A tab before a line has become spaces.
+        for line in map(str.strip, token.content.split("\n")):
+            found = self._content.find(line, end, last)
             if found < 0 and is_cell:
                 line = line.replace("|", r"\|")
-                found = self._content.find(line, end)
+                found = self._content.find(line, end, last)
             if found < 0:  # It is spelt otherwise in the file.
                 return None
             start = found if start < 0 else start
@@ -215,10 +229,15 @@ _PHRASING = set(
     "a abbr b bdi bdo br cite code data del dfn em font i img ins kbd mark q "
     "s samp small span strong sub sup time tt u var wbr".split()
 )
-_UNTRANSLATED = "script style pre code-block textarea template svg math".split()
+_UNTRANSLATED = "script style pre textarea template svg math".split()
+_OTHER_ENCODING = re.compile(
+    r"<meta\b[^<>]*\bcharset\s*=\s*[\"']?\s*(?!utf-?8\b)\w", re.IGNORECASE
+)
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
 _PIECES = re.compile(
-    rf"(<!--.*?-->|<!.*?>|<\?.*?>|<({'|'.join(_UNTRANSLATED)})\b.*?</\2\s*>"
+    # To the end of the page where they aren't closed, as browsers read them.
+    r"(<!--.*?(?:-->|\Z)|<[!?].*?(?:>|\Z)"
+    rf"|<({'|'.join(_UNTRANSLATED)})\b.*?(?:</\2\s*>|\Z)"
     r"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -243,40 +262,43 @@ class Html:
     """
 
     def __init__(self, path: pathlib.Path) -> None:
+        content = read_text(path)
+        # A page in ASCII may name any encoding.
+        self._is_ascii = content.isascii() and _OTHER_ENCODING.search(content)
         self._parts: list[str] = [""]
         # In turn: what is between texts, and a text.
-        for piece, is_text in _html_pieces(read_text(path)):
+        for piece, is_text in _html_pieces(content):
             if is_text == (len(self._parts) % 2 == 0):
                 self._parts[-1] += piece
             else:
                 self._parts.append(piece)
-        self._frames = {}
-        self._codes: dict[int, dict[str, str]] = {}
+        self._frames: dict[int, tuple[str, str, dict[str, str]]] = {}
         self.texts: list[str] = []
         for index in range(1, len(self._parts), 2):
             text, codes = _without_codes(self._parts[index])
             if any(map(str.isalpha, re.sub(MARKUP, "", text, flags=re.DOTALL))):
                 begin = len(text) - len(text.lstrip())
                 end = len(text.rstrip())
-                self._frames[index] = text[:begin], text[end:]
-                self._codes[index] = codes
+                self._frames[index] = text[:begin], text[end:], codes
                 self.texts.append(" ".join(text.split()))
         self.skipped: dict[str, int] = {}
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         parts = list(self._parts)
-        for (index, frame), text in zip(
+        for (index, (before, after, codes)), text in zip(
             self._frames.items(), texts, strict=True
         ):
-            codes = self._codes[index]
             text = _changed(
                 text,
                 functools.partial(html.escape, quote=False),
                 lambda mark, codes=codes: codes.get(mark, mark),
             )
-            parts[index] = frame[0] + text + frame[1]
-        return ["".join(parts).encode()]
+            parts[index] = before + text + after
+        content = "".join(parts)
+        if self._is_ascii:
+            return [content.encode("ascii", "xmlcharrefreplace")]
+        return [content.encode()]
 
 
 def _html_pieces(content):
@@ -305,7 +327,10 @@ def _without_codes(text):
 
     def character(match):
         found = html.unescape(match[0])
-        return match[0] if found in ("&", "<", ">") else found
+        # A tag stays with the entities of its attributes.
+        if match[0].startswith("<") or found in ("&", "<", ">"):
+            return match[0]
+        return found
 
     text = _CODE.sub(code, text)
-    return re.sub(ENTITY, character, text), codes
+    return re.sub(f"{TAG}|{ENTITY}", character, text, flags=re.DOTALL), codes

@@ -32,14 +32,14 @@ from keras_transformer.symbols import (
 )
 
 # Of XML and HTML, with attributes, and comments.
-_TAG = r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
+TAG = r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
 ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
 # Of C and Python, gettext, Qt, templates, LibreOffice and its $(ARG1), $name$.
 # Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
     r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
     r"(?![0-9A-Za-z_\u00c0-\u024f])"  # No word, but a script without spaces.
-    r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}\s][^{}]*\}"
+    r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}<>\s][^{}<>]*\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
 )
 _NO_ADDRESS = r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》"
@@ -50,12 +50,14 @@ _ADDRESS = (
     r"|(?a:\b[\w.+-]{1,64}@\w[\w-]*(?:\.\w[\w-]*)+)"
 )
 # What looks like a symbol is one: nothing that a user writes is taken for it.
-MARKUP = "|".join((_TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
+MARKUP = "|".join((TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
 # What no space stands before, if a mark between is taken out.
 _CLOSING = tuple(".,;:!?…)]}")
 _SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
 # Each character is one where no spaces are between words.
 _WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
+# Characters between tokens, of each and of all that are missing.
+_PASSED, _MOST_PASSED = 4, 32
 # Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
 _NAME = re.compile(r"([<⟨])/?([^\s<>/⟨⟩]+)")
 
@@ -342,21 +344,26 @@ def token_spans(text: str, tokens: Iterable[str]) -> list[Span]:
     Args:
         text: the text.
         tokens: as a vocabulary or a text has them; `▁` is a space. A token
-            that isn't where it would be (a byte, a normalised character) is an
-            empty span.
+            that isn't in the text (a byte, a normalised character) is an empty
+            span.
     """
-    spans, place = [], 0
+    spans, place, missing = [], 0, 0
     for token in tokens:
         surface = token.replace("▁", " ").strip()
         start = place
         while start < len(text) and text[start].isspace():
             start += 1
-        end = start + len(surface)
-        if surface and text[start:end].casefold() == surface.casefold():
-            spans.append(Span(start, end))
-            place = end
+        # What missing tokens, and invisible characters, are in the text.
+        passed = range(min(missing, _MOST_PASSED) + _PASSED if surface else 0)
+        for begin in (start + offset for offset in passed):
+            end = begin + len(surface)
+            if text[begin:end].casefold() == surface.casefold():
+                spans.append(Span(begin, end))
+                place, missing = end, 0
+                break
         else:
             spans.append(Span(place, place))
+            missing += len(surface) + _PASSED
     return spans
 
 

@@ -239,9 +239,12 @@ def _spread(text: str, shares: Sequence[int]) -> list[str]:
 def _wrapped(text):
     """Lines of at most 42 columns, about equally long."""
     count = max(1, -(-_width(text) // _COLUMNS))
+    units = _units(text)
+    # An address may be wider than a line.
+    widest = max([_COLUMNS, *map(_width, units)])
     while True:
         lines = _spread(text, [1] * count)
         longest = max(map(_width, lines))
-        if longest <= _COLUMNS or count >= len(_units(text)):
+        if longest <= widest or count >= len(units):
             return [line for line in lines if line] or [""]
         count += 1

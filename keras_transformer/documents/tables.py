@@ -38,10 +38,10 @@ class Table:
         content = content.removeprefix(_MARK)
         self._newline = "\r\n" if "\r\n" in content else "\n"
         self._delimiter = delimiter
-        self._is_plain = delimiter == "\t" and _is_plain(content)
-        if self._is_plain:
-            self._rows = _plain_rows(content)
-        else:
+        self._rows = _plain_rows(content) if delimiter == "\t" else []
+        # Lines of TSV have as many columns without a look at quotes.
+        self._is_plain = len({len(row) for row in self._rows if row}) == 1
+        if not self._is_plain:
             self._rows = _csv_rows(content, delimiter, path)
         header = self._rows[0] if self._rows else []
         source, target = _source_and_target(path, field, "column", header)
@@ -84,13 +84,8 @@ class Table:
         return [(self._mark + content).encode()]
 
 
-def _is_plain(content):
-    """True if lines of TSV have as many columns without a look at quotes."""
-    return len({len(row) for row in _plain_rows(content) if row}) <= 1
-
-
 def _plain_rows(content):
-    lines = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    lines = content.replace("\r\n", "\n").removesuffix("\n").split("\n")
     return [line.split("\t") if line else [] for line in lines]
 
 

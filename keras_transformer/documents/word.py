@@ -11,6 +11,7 @@ import itertools
 import pathlib
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -29,6 +30,16 @@ _OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
 _DROPPED = {f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}
 
 
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    ValueError,
+    SyntaxError,
+)
+
+
 class WordDocument:
     """A `Document` of a .docx file.
 
@@ -44,7 +55,7 @@ class WordDocument:
         content = read_bytes(path, largest=LARGEST)
         try:
             self._document = docx.Document(io.BytesIO(content))
-        except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
+        except _DAMAGED as error:
             raise InputError(
                 f"{path}: no .docx file, or a damaged one ({error})"
             ) from None
@@ -147,7 +158,7 @@ class _Paragraph:
         element = copy.deepcopy(self._elements[number])
         run, *others = element.iter(f"{_W}r")
         for other in others:
-            element.remove(other)
+            other.getparent().remove(other)
         place, *others = run.iter(f"{_W}t")
         for other in others:
             run.remove(other)

@@ -164,8 +164,5 @@ def write_translated(
                 journal.add(*found)
             yield found
 
-    with (
-        replacing(path, follow=False) as temporary,
-        temporary.open("wb") as out,
-    ):
+    with replacing(path) as temporary, temporary.open("wb") as out:
         out.writelines(document.translated(translations()))

@@ -83,6 +83,7 @@ def test_a_table_is_translated_by_an_export(export, write, tmp_path, succeed):
         ("a.srt", SRT, ["--n-best", "2"], ["its translation alone"]),
         ("a.srt", SRT, ["--field", "a"], ["--field goes with csv"]),
         ("a.txt", "one", ["--field", "a"], ["--field goes with a document"]),
+        ("a.srt", SRT, ["--output", "b.srt.gz"], ["b.srt.gz: a document"]),
         ("a.csv", "a\n1\n", [], ["--field NAME of a"]),
         ("a.csv", "a\n1\n", ["--shards", "2"], ["--shards goes with lines"]),
     ],

@@ -110,6 +110,16 @@ def test_one_plural_form_is_that_of_all_numbers(tmp_path):
     assert 'msgstr[0] "%d个文件"' in written(document, texts)
 
 
+def test_a_catalog_says_that_it_is_utf_8(tmp_path):
+    content = (
+        'msgid ""\nmsgstr ""\n'
+        '"Content-Type: text/plain; charset=CHARSET\\n"\n\n'
+        'msgid "good"\nmsgstr ""\n'
+    )
+    document = read(tmp_path, "zh.po", content)
+    assert "charset=UTF-8" in written(document, ["好"])
+
+
 def written(document, texts):
     return b"".join(document.translated(texts)).decode()
 
@@ -192,6 +202,27 @@ def test_xliff_2_gets_targets(tmp_path):
         "<target>Öffnen</target>",
     ).replace('version="2.0"', 'version="2.0" trgLang="de"')
     assert b"".join(document.translated(["Öffnen"])).decode() == expected
+
+
+@pytest.mark.parametrize("state", ["new", "needs-translation", "final"])
+def test_a_copy_of_the_source_is_no_translation(tmp_path, state):
+    target = f'<target state="{state}">Open</target>'
+    content = XLIFF_1.replace("Open</source>", f"Open</source>{target}")
+    assert ("Open" in read(tmp_path, "a.xlf", content).texts) == (
+        state != "final"
+    )
+
+
+def test_tmx_has_variants_of_one_language(tmp_path):
+    variant = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
+    content = (
+        f"<tmx><body><tu>{variant.format('pt-BR', 'Abrir')}</tu></body></tmx>"
+    )
+    document = read(tmp_path, "a.tmx", content, languages=("pt-BR", "pt-PT"))
+    assert document.texts == ["Abrir"]
+    result = written(document, ["Aceder"])
+    assert variant.format("pt-BR", "Abrir") in result
+    assert variant.format("pt-PT", "Aceder") in result
 
 
 def test_tmx_gets_variants(tmp_path):

@@ -103,6 +103,7 @@ def test_characters_stay_characters(markdown):
         ("| `all` | all |\n|---|---|\n| `x \\| y` z | b |\n", "all", None),
         ("one\rtwo\r\rthree\n", "one two", "one two\n\nthree\n"),
         ('[a](b "c \\"d\\"")\n', "<x1>a</x1>", None),
+        ("- Item\n\tgoes on\n", "Item goes on", "- Item goes on\n"),
     ],
 )
 def test_what_is_markup_in_markdown_stays(markdown, content, text, again):
@@ -110,6 +111,16 @@ def test_what_is_markup_in_markdown_stays(markdown, content, text, again):
     assert document.texts[0] == text
     written = b"".join(document.translated(document.texts)).decode()
     assert written == (again or content)
+
+
+def test_what_is_not_found_in_the_file_is_counted(markdown):
+    # The tab within is spaces to the parser; the line that has them is another.
+    content = "> a\tb\n>\tc\n\nc\n"
+    document = markdown(content)
+    found = len(document.texts) + sum(document.skipped.values())
+    assert found == 2
+    written = b"".join(document.translated(document.texts)).decode()
+    assert written.count("c") == 2
 
 
 def test_the_cell_beside_a_code_is_translated(markdown):
@@ -153,6 +164,11 @@ def html(tmp_path, content):
             "Run <x1/> <x2/>!",
             None,
         ),
+        (
+            '<p><a title="the &quot;best&quot; one">&quot;x&quot;</a></p>',
+            '<a title="the &quot;best&quot; one">"x"</a>',
+            '<p><a title="the &quot;best&quot; one">"x"</a></p>',
+        ),
     ],
 )
 def test_codes_stay_and_entities_are_characters(tmp_path, content, text, again):
@@ -160,6 +176,27 @@ def test_codes_stay_and_entities_are_characters(tmp_path, content, text, again):
     assert [" ".join(one.split()) for one in document.texts] == [text]
     written = b"".join(document.translated(document.texts)).decode()
     assert " ".join(written.split()) == (again or content)
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("<meta charset=iso-8859-1>", b"<p>&#22909;</p>"),
+        ("<meta charset=utf-8>", "<p>好</p>".encode()),
+        ("", "<p>好</p>".encode()),
+    ],
+)
+def test_a_page_keeps_the_encoding_that_it_names(tmp_path, head, expected):
+    document = html(tmp_path, f"{head}<p>good</p>")
+    assert b"".join(document.translated(["好"])) == head.encode() + expected
+
+
+@pytest.mark.parametrize("part", ["<!--", "<!x", "<script>", "<pre "])
+def test_what_is_never_closed_takes_no_quadratic_time(tmp_path, part):
+    content = "<p>one</p>" + part * 50_000
+    document = html(tmp_path, content)
+    assert document.texts[0] == "one"
+    assert b"".join(document.translated(document.texts)).decode() == content
 
 
 def test_each_block_of_a_page_is_a_text(tmp_path):

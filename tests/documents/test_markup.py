@@ -254,3 +254,18 @@ def test_tokens_are_found_in_a_text():
     tokens = ["▁Die", "▁Dat", "ei", "▁ist", "▁gr", "<0xC3>", "ößer", "."]
     found = [text[s.start : s.end] for s in token_spans(text, tokens)]
     assert found == ["Die", "Dat", "ei", "ist", "gr", "", "ößer", "."]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Hi 😀 all", ["▁Hi", "▁", *4 * ["<0xF0>"], "▁all"]),
+        ('He said "no" all', ["he", "said", "``", "no", "''", "all"]),
+        ("cafe\u0301 for all", ["▁café", "▁for", "▁all"]),
+        ("\ufeffone all", ["▁one", "▁all"]),
+        ("體育場館 all", ["体", "育", "场", "馆", "▁all"]),
+    ],
+)
+def test_tokens_after_what_is_not_in_a_text_are_found(text, tokens):
+    span = token_spans(text, tokens)[-1]
+    assert text[span.start : span.end] == "all"

@@ -151,6 +151,15 @@ def test_long_translations_are_wrapped(tmp_path):
     assert max(map(len, lines)) <= 42
 
 
+def test_an_address_may_be_wider_than_a_line(tmp_path):
+    document = read(tmp_path, "00:01,0 --> 00:02,0\nshort\n")
+    address = f"https://x.org/{'a' * 40}"
+    text = f"more of all this is to be found at {address} and elsewhere"
+    lines = b"".join(document.translated([text])).decode().splitlines()[1:]
+    assert len(lines) <= 4
+    assert " ".join(lines) == text
+
+
 def test_chinese_is_laid_out_by_characters(tmp_path):
     document = read(tmp_path, SRT)
     texts = ["她说他们明天会来。", "真的吗？", "是的。", "♪ 啦", "[门]"]

@@ -46,6 +46,8 @@ def read(tmp_path, name, content, field=None):
             'en\tn\n"<two\nlines>"\t1\n',
         ),
         ("a.csv", "x:y\na\n", "x:y", "x:y\n<a>\n"),
+        ("a.tsv", "id\ten\r\n1\ta\r\n", "en", "id\ten\r\n1\t<a>\r\n"),
+        ("a.tsv", "en\r\n", "en", "en\r\n"),
         (
             "a.jsonl",
             '{"k": "é", "n": 1}\n\n{"n": 2}\n{"k": "b"}',
