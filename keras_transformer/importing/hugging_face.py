@@ -106,6 +106,7 @@ _M2M100_DEFAULTS = {
     "decoder_start_token_id": 2,
     _POSITIONS: 1024,
 }
+_LARGEST_TOKENIZER = 1 << 26  # Bytes; that of NLLB has 17 million.
 _LARGEST = 1 << 16  # Of any size; the largest models have 16,384.
 
 
@@ -259,7 +260,7 @@ def _m2m100_tokens(folder, described, vocabulary):
 
 def _nllb_tokens(path):
     """Tokens by ids: those of the pieces and those that were added."""
-    described = read_json(path)
+    described = read_json(path, _LARGEST_TOKENIZER)
     model = described.get("model")
     vocabulary: Any = model.get("vocab") if isinstance(model, dict) else None
     added: Any = described.get("added_tokens")

@@ -248,7 +248,9 @@ def _decoding(folder, decoder):
 
 def _languages(folder):
     """By the folder's name, such as `opus-2020-07-17.en-zh` or `en-zh`."""
-    match = re.search(r"([a-z]{2,3})-([a-z]{2,3})$", folder.resolve().name)
+    match = re.search(
+        r"(?<![a-z])([a-z]{2,3})-([a-z]{2,3})$", folder.resolve().name
+    )
     return match.groups() if match else ("", "")
 
 

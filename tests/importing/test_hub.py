@@ -32,6 +32,7 @@ def test_a_name_is_downloaded_and_imported(hub, folders, tmp_path):  # noqa: F81
     def download(name, allow_patterns):
         asked.append(name)
         files = ["config.json", "model.safetensors", "source.spm", "README.md"]
+        files.append("tokenization_small100.py")
         for file in (*files, "pytorch_model.bin", "vocab.json"):
             assert any(fnmatch.fnmatch(file, p) for p in allow_patterns)
         for file in ("tf_model.h5", "rust_model.ot", "flax_model.msgpack"):
