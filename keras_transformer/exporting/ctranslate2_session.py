@@ -120,8 +120,8 @@ class CTranslate2Session:
             raise invalid_argument(f"{ONE_EACH} {len(text)} {len(translation)}")
         if (placeholders := self._translator.placeholders) is not None:
             pairs = [
-                mask_pair((source.decode(), target.decode()), placeholders)[0]
-                for source, target in zip(text, translation, strict=True)
+                mask_pair(tuple(_decoded(pair)), placeholders)[0]
+                for pair in zip(text, translation, strict=True)
             ]
             text, translation = (
                 [pair[side].encode() for pair in pairs] for side in (0, 1)
@@ -181,8 +181,11 @@ def _best(translator, text):
 
 
 def _results(translator, text, count=None):
-    texts = [one.decode("utf-8", "replace") for one in text]
-    return translator.results(texts, count)
+    return translator.results(_decoded(text), count)
+
+
+def _decoded(texts):
+    return [text.decode("utf-8", "replace") for text in texts]
 
 
 def _of_texts(results):

@@ -118,29 +118,34 @@ def require_model_name(base: str | os.PathLike) -> None:
     Raises:
         InputError: it has other characters than letters, digits, ., -, _.
     """
-    name = pathlib.Path(base).resolve().name
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+    if not is_model_name(pathlib.Path(base).resolve().name):
         raise InputError(
             f"{base}: can't be a model's name. Accepted: letters, digits, ., "
             "- and _"
         )
 
 
+def is_model_name(name: str) -> bool:
+    """True if a folder's name can be a model's, see `require_model_name`."""
+    return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name))
+
+
 def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
     """The models' folders in the folder that holds `base`, by name.
 
     Raises:
-        InputError: `base` has no version, or a name can't be a model's.
+        InputError: `base` has no version, or its name can't be a model's.
     """
+    require_model_name(base)
     bases = [
         path
         for path in sorted(base.parent.iterdir())
-        if path.is_dir() and _has_version(path, path == base)
+        if path.is_dir()
+        and is_model_name(path.name)
+        and _has_version(path, path == base)
     ]
     if base not in bases:
         raise InputError(f"{base}: no version, so there is nothing to serve")
-    for path in bases:
-        require_model_name(path)
     return bases
 
 

@@ -61,7 +61,7 @@ class SavedModelSession:
         try:
             # The loader says that it is deprecated, each time. There is no
             # other way to load what the server's own loader loads.
-            with log_level("ERROR"), _without_wildcards(folder) as path:
+            with log_level("ERROR"), without_wildcards(folder) as path:
                 meta_graph = tf.compat.v1.saved_model.load(
                     self._session, [TAG], path
                 )
@@ -120,10 +120,10 @@ def _require_size(folder):
 
 
 @contextlib.contextmanager
-def _without_wildcards(folder):
+def without_wildcards(folder: str | os.PathLike) -> Iterator[str]:
     """A path of the folder that doesn't read as a pattern of paths.
 
-    The loader takes the checkpoint's path for one, and would not find it in
+    TensorFlow takes the checkpoint's path for one, and would not find it in
     a folder such as `model[1]`.
     """
     path = os.fspath(folder)

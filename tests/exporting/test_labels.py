@@ -44,6 +44,12 @@ def test_first_label_rolls_back_to_the_next_lower_version(base):
     assert read_labels(base).versions == {"stable": 0}
 
 
+def test_rolling_back_passes_over_what_is_no_version(base):
+    set_label(base, "stable", 3)
+    (base / "2" / "saved_model.pb").unlink()
+    assert roll_back(base).versions == {"stable": 1}
+
+
 def test_folder_without_a_model_is_no_version(base):
     (base / "5").mkdir()
     with pytest.raises(InputError, match="5: no saved_model.pb"):

@@ -71,6 +71,20 @@ def test_pruning_keeps_as_many_as_asked_and_what_is_no_version(base):
     assert (base / "2024" / "photo.jpg").exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("latest { num_versions: 1 }", []),
+        ("specific { versions: 1 versions: 3 }", [1, 3]),
+        ("specific { versions: [1, 3] }", [1, 3]),
+    ],
+)
+def test_pruning_keeps_what_models_config_names(base, line, kept):
+    (base.parent / "models.config").write_text(line)
+    prune(base, keep=2)
+    assert list(version_folders(base)) == [*kept, 5, 6]
+
+
 def test_version_has_no_name_while_its_files_are_removed(base, monkeypatch):
     seen = []
 

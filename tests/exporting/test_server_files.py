@@ -97,6 +97,7 @@ def test_every_model_beside_is_served(base):
     add(base.parent / "de-en", "3")
     (base.parent / "notes" / "1").mkdir(parents=True)
     (base.parent / ".hidden").mkdir()
+    add(base.parent / "no name", "1")
     assert [model.name for model in _models(base)] == ["de-en", "en_ZH.2"]
 
 

@@ -120,7 +120,11 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
     with labels_locked(base):
         labels = read_labels(base)
         _require_label(base, labels, name)
-        there = version_folders(base)
+        there = [
+            version
+            for version, folder in version_folders(base).items()
+            if (folder / SAVED_MODEL).is_file()
+        ]
         now = labels.versions[name]
         before = labels.earlier.get(name, [])
         earlier = [v for v in before if v in there and v != now]
@@ -131,7 +135,6 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
                 f"back to. It has: {_listed(there)}"
             )
         version = earlier.pop() if earlier else max(lower)
-        require_version(base, version)
         return _write(
             base,
             labels.versions | {name: version},

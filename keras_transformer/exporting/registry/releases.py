@@ -231,7 +231,7 @@ def prune(
             if (folder / layout.SAVED_MODEL).is_file()
         }
         kept = {*sorted(there)[-keep:], *served_versions(base)}
-        kept |= _named_by_owner(base)
+        kept |= _versions_in_models_config(base)
         removed = [version for version in there if version not in kept]
         if not dry_run:
             sweep(base)  # What a prune that was killed has left.
@@ -240,13 +240,15 @@ def prune(
     return removed
 
 
-def _named_by_owner(base):
-    """Versions in the models.config beside a model, which may be edited."""
+def _versions_in_models_config(base):
+    """Versions that models.config beside a model names; it may be edited."""
     path = pathlib.Path(base).resolve().parent / "models.config"
     if not path.is_file():
         return set()
     text = read_bytes(path, largest=LARGEST_JSON).decode(errors="replace")
-    return {int(n) for n in re.findall(r"versions\s*:\s*(\d{1,18})", text)}
+    # One, or a list; no num_versions.
+    lists = re.findall(r"\bversions\s*:\s*\[?([\d\s,]+)", text)
+    return {int(n) for n in re.findall(r"\d{1,19}", " ".join(lists))}
 
 
 def _require_folder(base):

@@ -25,7 +25,10 @@ from keras_transformer.lazy import quick_imports
 with quick_imports("jax", "keras", "matplotlib"):
     import tensorflow as tf
 
-from keras_transformer.exporting.session import SavedModelSession
+from keras_transformer.exporting.session import (
+    SavedModelSession,
+    without_wildcards,
+)
 from keras_transformer.exporting.verification.c_api import disable_xla
 from keras_transformer.exporting.verification.checks import (
     C_API_CHECKS,
@@ -52,7 +55,11 @@ def verify(folder: str | os.PathLike) -> CheckResults:
     Args:
         folder: the version folder.
     """
-    folder = pathlib.Path(folder)
+    with without_wildcards(folder) as path:
+        return _verified(pathlib.Path(path))
+
+
+def _verified(folder):
     results = CheckResults()
     meta_graph = results.run(graph_is_readable, folder)
     reference = results.run(reference_is_readable, folder)
