@@ -28,6 +28,7 @@ from keras_transformer.symbols import (
 
 _ACCEPTED = "Accepted: SOURCE, tab, TARGET, which is empty if SOURCE stays"
 _LONGEST = 200  # characters of a term
+_MOST_WORDS = 32  # of a term, as all sizes of terms are tried at each word
 # Scripts without spaces: each of their characters is a word.
 _UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007"
@@ -166,7 +167,12 @@ class Glossary:
                 f"{shown(known)} before. Accepted: one translation of a term"
             )
         words = words_of(source)
-        sizes = self._sizes.setdefault(_first(source, words), [])
+        if len(words) > _MOST_WORDS:
+            raise InputError(
+                f"{where}: a term of {len(words)} words. Accepted: up to "
+                f"{_MOST_WORDS}"
+            )
+        sizes = self._sizes.setdefault(_folded(source, words[0]), [])
         if len(words) not in sizes:
             sizes.append(len(words))
             sizes.sort(reverse=True)
@@ -194,8 +200,7 @@ class Glossary:
 
     def _at(self, text, words, index):
         """How many words the term at a word has, 0 for none; its target."""
-        first = _first(text, words[index:])
-        for size in self._sizes.get(first, ()):
+        for size in self._sizes.get(_folded(text, words[index]), ()):
             chosen = words[index : index + size]
             if len(chosen) < size or any(word.barrier for word in chosen):
                 continue
@@ -227,8 +232,8 @@ def _is_term(term):
     )
 
 
-def _first(text, words):
-    return _composed(text[words[0].start : words[0].end]).casefold()
+def _folded(text, word):
+    return _composed(text[word.start : word.end]).casefold()
 
 
 def _composed(text):

@@ -97,6 +97,7 @@ class LocalAttempt:
             done += lines
             self._progress(done)
 
+        truncated = []
         # A shard of blank lines needs no model.
         translate_batches = self._translate_batches or iter
         with self._folder.writing_shard(shard.number) as file:
@@ -111,7 +112,10 @@ class LocalAttempt:
             for number, translation in enumerate(translations, shard.line + 1):
                 file.write(self._format(translation, number=number))
                 if translation.truncated:
-                    self._truncated(number)
+                    truncated.append(number)
+        # Not of an attempt that failed, as the next one counts them again.
+        for number in truncated:
+            self._truncated(number)
 
     def _close(self):
         self._translate_batches = None

@@ -137,7 +137,8 @@ def _of_part(masked, rest, wrapped):
         wrapped: whether what is around all of it stayed out of it.
     """
     if not _has_words(masked):
-        return _itself(masked.unmasked(masked.text))
+        # A blank text without marks has the translation "", as everywhere.
+        return _itself(masked.unmasked(masked.text) if masked.marks else "")
     result = next(rest)
     before, _, after = masked.unwrapped() if wrapped else ("", "", "")
     hypotheses = [

@@ -7,7 +7,10 @@ import pytest
 
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract.status import Code
-from keras_transformer.serving.client.remote_translator import RemoteTranslator
+from keras_transformer.serving.client.remote_translator import (
+    BATCH_SIZE,
+    RemoteTranslator,
+)
 from keras_transformer.serving.client.request_errors import RequestError
 from keras_transformer.serving.server.masking import masked_pairs, run_masked
 from keras_transformer.symbols import SYMBOLS
@@ -137,6 +140,11 @@ def test_a_client_masks_for_models_with_symbols(monkeypatch, ids, masks):
     expected = ["A <b>C</b> %s", "D"] if masks else ["A <B>C</B> %S", "D"]
     assert sorted(translator.translate(texts)) == sorted(expected)
     assert translator.masks_markup() == masks
+    # No request has more parts than others have texts.
+    many = " ".join(["a %s"] * 1100)
+    [found] = translator.translate([many])
+    assert max(map(len, client.asked)) <= BATCH_SIZE
+    assert not masks or found == many.upper().replace("%S", "%s")
     kept = RemoteTranslator("http://a", "m", None, None, 1, placeholders=None)
     assert kept.translate("a <b>c</b>") == "A <B>C</B>"
     assert not kept.masks_markup()

@@ -1,5 +1,7 @@
 """The field "glossary" of a request: terms of its texts are annotated."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -11,10 +13,17 @@ CELL = [["cell", "Zelle"]]
 
 
 def texts_of(
-    document, signature="serving_default", has_terms=True, placeholders=()
+    document,
+    signature="serving_default",
+    has_terms=True,
+    placeholders=(),
+    seconds=60,
 ):
     inputs = {"text": TEXTS}
-    inputs = with_terms(document, signature, inputs, has_terms, placeholders)
+    deadline = time.monotonic() + seconds
+    inputs = with_terms(
+        document, signature, inputs, has_terms, placeholders, deadline
+    )
     return inputs["text"].tolist()
 
 
@@ -25,10 +34,10 @@ def test_terms_are_annotated(signature):
     assert found == [b"a " + annotated, b"\xff " + annotated, b"no"]
 
 
-def test_request_without_a_glossary_is_as_it_is():
-    inputs = {"text": TEXTS}
-    request = {"instances": []}
-    assert with_terms(request, "score", inputs, False, None) is inputs
+def test_a_search_ends_with_the_request_s_time():
+    with pytest.raises(ServingError) as error:
+        texts_of({"glossary": CELL}, seconds=-1)
+    assert error.value.code.name == "DEADLINE_EXCEEDED"
 
 
 def test_no_term_is_within_markup():
@@ -43,6 +52,7 @@ def test_no_term_is_within_markup():
         ({"cell": "Zelle"}, {}, "glossary must be a list of pairs"),
         (CELL * 1001, {}, "up to 1000"),
         ([["cell"]], {}, "glossary: term 1: "),
+        ([["a " * 33, "b"]], {}, "a term of 33 words. Accepted: up to 32"),
         ([["cell", None]], {}, "glossary: term 1: "),
         (CELL, {"has_terms": False}, "has learned of terms"),
         (CELL, {"signature": "score"}, "Received: score"),

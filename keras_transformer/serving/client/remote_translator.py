@@ -135,14 +135,24 @@ class RemoteTranslator(TextTranslator):
                     parts = masked.parts
                 else:
                     masked = None
-                sent.append((parts, masked))
-                yield {layout.TEXT: parts}
+                # A text with many marks is many parts, of which a server
+                # takes no more at once than of texts.
+                pieces = [
+                    parts[start : start + BATCH_SIZE]
+                    for start in range(0, len(parts) or 1, BATCH_SIZE)
+                ]
+                sent.append((pieces, masked))
+                yield from ({layout.TEXT: piece} for piece in pieces)
 
-        for outputs in client.predict_batches(inputs(), self.signature):
-            parts, masked = sent.popleft()
+        answers = client.predict_batches(inputs(), self.signature)
+        for outputs in answers:
+            pieces, masked = sent.popleft()
             results: list[Translation] = []
-            if parts:
-                results = self._read(parts, outputs, client.target)
+            for piece in pieces:
+                if piece is not pieces[0]:
+                    outputs = next(answers)
+                if piece:
+                    results += self._read(piece, outputs, client.target)
             yield results if masked is None else masked.unmasked(results)
 
     def _read(self, lines, outputs, target):

@@ -357,12 +357,15 @@ def _nested(name, array):
         flat = np.empty(array.size, object)
         flat[:] = [convert(value) for value in array.reshape(-1)]
         return flat.reshape(array.shape).tolist()
-    name = dtype_name(tf.as_dtype(array.dtype).as_datatype_enum)
-    if name not in _IN_JSON:
+    kind = dtype_name(tf.as_dtype(array.dtype).as_datatype_enum)
+    if kind not in _IN_JSON:
         raise invalid_argument(
-            f"Failed to write JSON value for tensor type: {name}"
+            f"Failed to write JSON value for tensor type: {kind}"
         )
     if array.dtype == np.float32:
+        # By rows, as a number takes 128 bytes as text.
+        if array.ndim > 1:
+            return [_nested(name, row) for row in array]
         # The shortest decimal that is the same float32: 0.2, and not
         # 0.20000000298.
         return array.astype("U").astype(np.float64).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from keras_transformer.contract import layout
 from keras_transformer.contract.status import invalid_argument
 from keras_transformer.documents.glossary import Glossary, annotated
 from keras_transformer.errors import InputError
+from keras_transformer.serving.server.admission import deadline_exceeded
 from keras_transformer.serving.server.json_text import shown
 
 _FIELD = "glossary"
@@ -22,9 +24,10 @@ def with_terms(
     signature: str,
     inputs: Mapping[str, np.ndarray],
     has_terms: bool,
-    placeholders: tuple[str, ...] | None,
+    placeholders: tuple[str, ...],
+    deadline: float,
 ) -> Mapping[str, np.ndarray]:
-    """The inputs of a request, terms annotated if it has a glossary.
+    """The inputs of a request that has a glossary, its terms annotated.
 
     Args:
         document: the request: its glossary is a list of pairs of a term and
@@ -33,13 +36,13 @@ def with_terms(
         inputs: arrays by name, as the request has them.
         has_terms: whether the model has learned of terms.
         placeholders: regular expressions of markup, in which no term is.
+        deadline: of the request, by `time.monotonic`, seconds.
 
     Raises:
+        ServingError: DEADLINE_EXCEEDED: it has passed.
         ServingError: INVALID_ARGUMENT: the glossary isn't as accepted, or the
             signature or the model takes none.
     """
-    if _FIELD not in document:
-        return inputs
     terms = document[_FIELD]
     if not isinstance(terms, list) or len(terms) > _MOST_TERMS:
         raise invalid_argument(
@@ -58,7 +61,9 @@ def with_terms(
     texts = inputs[layout.TEXT]
     found = np.empty(texts.shape, object)
     for index, text in np.ndenumerate(texts):
+        if time.monotonic() > deadline:
+            raise deadline_exceeded()
         line = text.decode("utf-8", "surrogateescape")
-        line = annotated(line, glossary.find(line, placeholders or ()))
+        line = annotated(line, glossary.find(line, placeholders))
         found[index] = line.encode("utf-8", "surrogateescape")
     return {**inputs, layout.TEXT: found}

@@ -233,14 +233,14 @@ async def _predict(core, request, spec, body, entry):
             _definition(handle, signature),
             limits.max_sentences,
         )
-        # Also before terms are looked for, which takes time.
-        limits.check(inputs)
-        inputs = await _offload_if_large(
-            size,
-            with_terms,
-            *(document, signature, inputs, handle.servable.has_terms),
-            handle.servable.placeholders,
-        )
+        if "glossary" in document:
+            limits.check(inputs)
+            # However short a request is, to look for many terms takes long.
+            inputs = await asyncio.to_thread(
+                with_terms,
+                *(document, signature, inputs, handle.servable.has_terms),
+                *(handle.servable.patterns, deadline),
+            )
     except BaseException:
         handle.release()
         raise

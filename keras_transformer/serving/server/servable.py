@@ -70,6 +70,7 @@ class Servable:
         name, version, folder: as given.
         signatures: `SignatureDef` by name.
         languages: tags of source and target; None: its folder doesn't say.
+        patterns: regular expressions of markup, in which no term is.
         has_terms: whether its folder says that it has learned of terms.
         placeholders: regular expressions of markup; None: the model has no
             symbols for it.
@@ -99,6 +100,7 @@ class Servable:
             self.placeholders = data.markup_patterns
         # One of CTranslate2's masks by itself.
         data = data or stated_data(self.folder, CTRANSLATE2_DESCRIPTION)
+        self.patterns = data.markup_patterns if data else ()
         self.has_terms = has_learned_terms(data)
         try:
             warmup = self.folder / WARMUP

@@ -15,6 +15,9 @@ const OPEN_KEY = "alignment";
 const SHOWN_CHARACTERS = 40;
 
 /** Asks for the details that the version has, when they are looked at. */
+/** Whether there is an alignment: of texts, only one sentence at once. */
+const canAlign = (abilities, { count }) => abilities.align && count <= 1;
+
 export class Details {
   #answer = null;
   #alignment = null;
@@ -51,7 +54,7 @@ export class Details {
       target: textLanguage(text, ofModel, "target"),
     };
     this.#renderHypotheses(sentence, abilities, languages.target);
-    byId("alignment-part").hidden = !abilities.align;
+    byId("alignment-part").hidden = !canAlign(abilities, sentence);
     const problem = this.#problem;
     showText(byId("details-problem"), problem ? inWords(problem) : "");
     byId("alignment-scroll").hidden = !this.#alignment;
@@ -107,7 +110,8 @@ export class Details {
         }));
         await this.#addProbabilities(best, signal);
       }
-      if (target.abilities.align && byId("alignment-part").open) {
+      const isAligned = canAlign(target.abilities, sentence);
+      if (isAligned && byId("alignment-part").open) {
         const alignment = await align(target, sentence.source, signal);
         if (signal.aborted) return;
         this.#alignment = alignment;
