@@ -17,7 +17,11 @@ from typing import BinaryIO
 from xml.etree import ElementTree
 
 from keras_transformer.data.bounded_lines import bounded_lines, is_over_long
-from keras_transformer.documents.catalogs import language_of, parse_po
+from keras_transformer.documents.catalogs import (
+    UNTRANSLATED,
+    language_of,
+    parse_po,
+)
 from keras_transformer.documents.formats import format_of
 from keras_transformer.documents.tables import json_object
 from keras_transformer.errors import InputError
@@ -36,8 +40,6 @@ _SIDES = {
     "tgt": "target",
     "trg": "target",
 }
-# States of a target that is none yet.
-_UNTRANSLATED = {"new", "needs-translation", "initial"}
 # Elements that hold markup as the file had it, and those of no markup.
 _NATIVE = {"bpt", "ept", "ph", "it", "ut", "hi", "sub", "mrk"}
 _JSON_BYTES = 1 << 22  # of a line
@@ -92,17 +94,14 @@ class _Table(io.RawIOBase):
 
     def __init__(self, lines):
         self._lines = lines
-        self._rest = b""
+        self._rest = memoryview(b"")
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
-        while len(self._rest) < len(buffer):
-            line = next(self._lines, None)
-            if line is None:
-                break
-            self._rest += line
+        if not self._rest:
+            self._rest = memoryview(next(self._lines, b""))
         part = self._rest[: len(buffer)]
         self._rest = self._rest[len(part) :]
         buffer[: len(part)] = part
@@ -180,7 +179,7 @@ def _xliff(file, path):
         states = {element.get("state")}
         if target is not None:
             states.add(target.get("state"))
-        if target is None or states & _UNTRANSLATED:
+        if target is None or states & UNTRANSLATED:
             yield {}
             continue
         languages: dict[str, str] = {}
@@ -266,6 +265,11 @@ def _elements(file, path, names) -> Iterator[tuple[list, ElementTree.Element]]:
                     del around[-1][:]
     except ElementTree.ParseError as error:
         raise InputError(f"{path}: damaged XML ({error})") from None
+    except (LookupError, ValueError) as error:  # Such as GB2312.
+        raise InputError(
+            f"{path}: in an encoding that can't be read ({error}). Accepted: "
+            "UTF-8 or UTF-16"
+        ) from None
 
 
 def _name(element):

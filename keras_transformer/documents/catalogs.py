@@ -25,8 +25,8 @@ from keras_transformer.languages import tag_of_language
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
 # Elements whose content is text; that of others is a code.
 _AROUND_TEXT = ("g", "hi", "mrk", "pc")
-# States of XLIFF 1.2 and 2 in which a target is only a copy.
-_UNTRANSLATED = ("new", "needs-translation", "initial")
+# States of XLIFF 1.2 and 2 in which a target is none yet.
+UNTRANSLATED = {"new", "needs-translation", "initial"}
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -162,7 +162,7 @@ class XliffCatalog(_Catalog):
             has_target = (
                 target is not None
                 and _text(target).strip()
-                and _state(unit, target) not in _UNTRANSLATED
+                and _state(unit, target) not in UNTRANSLATED
             )
             if source is None or not _has_text(source):
                 continue
