@@ -12,69 +12,101 @@ import itertools
 import unicodedata
 from collections.abc import Iterable
 
-_CHINESE = ("zh", "zho", "chi", "cmn", "yue", "lzh", "wuu")
+_CHINESE = ("zh", "yue", "lzh", "wuu")
 _TRADITIONAL_REGIONS = {"tw", "hk", "mo"}
-_JAPANESE = ("ja", "jpn")
-_KOREAN = ("ko", "kor")
-_ENGLISH = ("en", "eng")
 
-# ISO 639 codes; a language of several scripts stands in each of their lines.
+# ISO 639-1 codes, each with those of ISO 639-2 and 639-3 of the same language.
+_SAME = (
+    "af afr; am amh; ar ara arb ary arz; as asm; az aze azj; ba bak; be bel; "
+    "bg bul; bn ben; bo bod tib; br bre; bs bos; ca cat; ce che; co cos; cs "
+    "ces cze; cv chv; cy cym wel; da dan; de deu ger; dz dzo; el ell gre; en "
+    "eng; eo epo; es spa; et est ekk; eu eus baq; fa fas per pes; fi fin; fo "
+    "fao; fr fra fre; fy fry; ga gle; gd gla; gl glg; gu guj; ha hau; he heb "
+    "iw; hi hin; hr hrv; ht hat; hu hun; hy hye arm; id ind; ig ibo; is isl "
+    "ice; it ita; ja jpn; jv jav; ka kat geo; kk kaz; km khm; kn kan; ko kor; "
+    "ku kur kmr; ky kir; la lat; lb ltz; lo lao; lt lit; lv lav lvs; mg mlg "
+    "plt; mi mri mao; mk mkd mac; ml mal; mn mon khk; mr mar; ms msa may zsm; "
+    "mt mlt; my mya bur; nb nob; ne nep npi; nl nld dut; nn nno; no nor; ny "
+    "nya; oc oci; or ori ory; os oss; pa pan; pl pol; ps pus pbt; pt por; qu "
+    "que quy; rm roh; ro ron rum; ru rus; rw kin; sa san; sd snd; si sin; sk "
+    "slk slo; sl slv; sm smo; sn sna; so som; sq sqi alb als; sr srp; st sot; "
+    "su sun; sv swe; sw swa swh; ta tam; te tel; tg tgk; th tha; ti tir; tk "
+    "tuk; tl tgl; tr tur; tt tat; ug uig; uk ukr; ur urd; uz uzb uzn; vi vie; "
+    "vo vol; wo wol; xh xho; yi yid ydd; yo yor; zh zho chi cmn; zu zul"
+)
+_TWO_LETTERS = {
+    code: codes.split()[0]
+    for codes in _SAME.split(";")
+    for code in codes.split()
+}
+# A language of several scripts is in each of their lines.
 _LANGUAGES_OF_SCRIPT = {
     "LATIN": (
-        "en eng af afr ast az aze bs bos br bre ca cat ceb co cos cs "
-        "ces cze cy cym wel da dan de deu ger eo epo es spa et est eu eus baq "
-        "fi fin fil fo fao fr fra fre fy fry ga gle gd gla gl glg ha hau haw "
-        "hr hrv ht hat hu hun id ind ig ibo is isl ice it ita jv jav kab ku "
-        "kmr kur la lat lb ltz lt lit lv lav mg mlg mi mri mao ms msa may zsm "
-        "mt mlt nb nob nds nl nld dut nn nno no nor ny nya oc oci pl pol pt "
-        "por qu que rm roh ro ron rum rw kin sk slk slo sl slv sm smo sn sna "
-        "so som sq sqi alb sr srp st sot su sun sv swe sw swa swh tk tuk tl "
-        "tgl tok tr tur uz uzb vi vie vo vol wo wol xh xho yo yor zu zul"
+        "en af ast az bs br ca ceb co cs cy da de eo es et eu fi fil fo fr fy "
+        "ga gd gl ha haw hr ht hu id ig is it jv kab ku la lb lt lv mg mi ms "
+        "mt nb nds nl nn no ny oc pl pt qu rm ro rw sk sl sm sn so sq sr st su "
+        "sv sw tk tl tok tr uz vi vo wo xh yo zu"
     ),
-    "CYRILLIC": (
-        "ru rus uk ukr be bel bg bul mk mkd mac sr srp kk kaz ky kir mn mon "
-        "tg tgk tt tat ba bak cv chv ce che os oss sah uz uzb"
-    ),
-    "ARABIC": (
-        "ar ara arb ary arz fa fas per pes ur urd ps pus sd snd ug uig ckb pa "
-        "ku kur"
-    ),
-    "HEBREW": "he heb iw yi yid",
-    "GREEK": "el ell gre grc",
-    "ARMENIAN": "hy hye arm",
-    "GEORGIAN": "ka kat geo",
-    "DEVANAGARI": "hi hin mr mar ne nep npi sa san bho mai sd snd",
-    "BENGALI": "bn ben as asm",
-    "GURMUKHI": "pa pan",
-    "GUJARATI": "gu guj",
-    "ORIYA": "or ori ory",
-    "TAMIL": "ta tam",
-    "TELUGU": "te tel",
-    "KANNADA": "kn kan",
-    "MALAYALAM": "ml mal",
-    "SINHALA": "si sin",
-    "THAI": "th tha",
-    "LAO": "lo lao",
-    "KHMER": "km khm",
-    "MYANMAR": "my mya bur",
-    "TIBETAN": "bo bod tib dz dzo",
-    "ETHIOPIC": "am amh ti tir",
-    "HANGUL": "ko kor",
-    "HAN": "zh zho chi cmn yue lzh wuu ja jpn",
-    "KANA": "ja jpn",
+    "CYRILLIC": "ru uk be bg mk sr kk ky mn tg tt ba cv ce os sah uz",
+    "ARABIC": "ar fa ur ps sd ug ckb pa ku",
+    "HEBREW": "he yi",
+    "GREEK": "el grc",
+    "ARMENIAN": "hy",
+    "GEORGIAN": "ka",
+    "DEVANAGARI": "hi mr ne sa bho mai sd",
+    "BENGALI": "bn as",
+    "GURMUKHI": "pa",
+    "GUJARATI": "gu",
+    "ORIYA": "or",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "KANNADA": "kn",
+    "MALAYALAM": "ml",
+    "SINHALA": "si",
+    "THAI": "th",
+    "LAO": "lo",
+    "KHMER": "km",
+    "MYANMAR": "my",
+    "TIBETAN": "bo dz",
+    "ETHIOPIC": "am ti",
+    "HANGUL": "ko",
+    "HAN": "zh yue lzh wuu ja",
+    "KANA": "ja",
 }
-_SUBTAGS = {
-    "latn": "LATIN",
-    "cyrl": "CYRILLIC",
-    "arab": "ARABIC",
-    "hebr": "HEBREW",
-    "grek": "GREEK",
-    "deva": "DEVANAGARI",
-    "guru": "GURMUKHI",
-    "hang": "HANGUL",
-    "hani": "HAN",
-    "hans": "HAN",
-    "hant": "HAN",
+# Of ISO 15924. One that isn't here, as of `en-Zsye`, is of no script.
+_SCRIPT_SUBTAGS = {
+    "latn": ("LATIN",),
+    "cyrl": ("CYRILLIC",),
+    "arab": ("ARABIC",),
+    "hebr": ("HEBREW",),
+    "grek": ("GREEK",),
+    "armn": ("ARMENIAN",),
+    "geor": ("GEORGIAN",),
+    "deva": ("DEVANAGARI",),
+    "beng": ("BENGALI",),
+    "guru": ("GURMUKHI",),
+    "gujr": ("GUJARATI",),
+    "orya": ("ORIYA",),
+    "taml": ("TAMIL",),
+    "telu": ("TELUGU",),
+    "knda": ("KANNADA",),
+    "mlym": ("MALAYALAM",),
+    "sinh": ("SINHALA",),
+    "thai": ("THAI",),
+    "laoo": ("LAO",),
+    "khmr": ("KHMER",),
+    "mymr": ("MYANMAR",),
+    "tibt": ("TIBETAN",),
+    "ethi": ("ETHIOPIC",),
+    "hang": ("HANGUL",),
+    "kore": ("HANGUL",),
+    "hani": ("HAN",),
+    "hans": ("HAN",),
+    "hant": ("HAN",),
+    "hira": ("KANA",),
+    "kana": ("KANA",),
+    "hrkt": ("KANA",),
+    "jpan": ("HAN", "KANA"),
 }
 _FIRST_WORDS = {
     "CJK": "HAN",
@@ -107,8 +139,9 @@ _WORDLIKE = {"HAN", "KANA", "HANGUL"}
 
 
 def base_language(tag: str) -> str:
-    """The language of a tag, in lower case: "pt" for "pt-BR" or "pt_BR"."""
-    return tag.strip().lower().replace("_", "-").split("-")[0]
+    """The language of a tag: "pt" for "pt-BR", "pt_BR" or "por_Latn"."""
+    language = tag.strip().lower().replace("_", "-").split("-")[0]
+    return _TWO_LETTERS.get(language, language)
 
 
 def is_tag(tag: str) -> bool:
@@ -135,9 +168,10 @@ def is_simplified_chinese(tag: str) -> bool:
     A script in the tag decides ("zh-Hant"), then a region ("zh-TW"), then the
     language: Cantonese ("yue") is written in traditional ones.
     """
-    language, *subtags = tag.strip().lower().replace("_", "-").split("-")
+    language = base_language(tag)
     if language not in _CHINESE:
         return False
+    _, *subtags = tag.strip().lower().replace("_", "-").split("-")
     if "hans" in subtags or "hant" in subtags:
         return "hans" in subtags
     if not _TRADITIONAL_REGIONS.isdisjoint(subtags):
@@ -148,8 +182,7 @@ def is_simplified_chinese(tag: str) -> bool:
 def same_language(one: str, other: str) -> bool:
     """Whether two tags are of one language, of whatever region or script."""
     bases = {base_language(one), base_language(other)}
-    known = (_CHINESE, _JAPANESE, _ENGLISH)
-    return len(bases) == 1 or any(bases <= {*codes} for codes in known)
+    return len(bases) == 1 or bases <= {*_CHINESE}
 
 
 def tag_of_language(tags: Iterable[str], language: str) -> str | None:
@@ -162,17 +195,17 @@ def tag_of_language(tags: Iterable[str], language: str) -> str | None:
 
 def is_japanese(tag: str) -> bool:
     """Whether a tag is Japanese."""
-    return base_language(tag) in _JAPANESE
+    return base_language(tag) == "ja"
 
 
 def is_korean(tag: str) -> bool:
     """Whether a tag is Korean."""
-    return base_language(tag) in _KOREAN
+    return base_language(tag) == "ko"
 
 
 def is_english(tag: str) -> bool:
     """Whether a tag is English."""
-    return base_language(tag) in _ENGLISH
+    return base_language(tag) == "en"
 
 
 def scripts_of_language(tag: str) -> frozenset[str]:
@@ -188,7 +221,7 @@ def scripts_of_language(tag: str) -> frozenset[str]:
     _, *subtags = tag.strip().lower().replace("_", "-").split("-")
     for subtag in subtags:
         if len(subtag) == 4 and subtag.isalpha():
-            return frozenset(filter(None, [_SUBTAGS.get(subtag)]))
+            return frozenset(_SCRIPT_SUBTAGS.get(subtag, ()))
     language = base_language(tag)
     return frozenset(
         script

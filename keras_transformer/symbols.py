@@ -28,6 +28,7 @@ _NUMBER = "(?:[1-9]|1[0-6])"
 SYMBOL = f"⟨(?:/?{_NUMBER}|{_NUMBER}/|/?t|=)⟩"
 OPENING_SYMBOL = f"⟨(?:{_NUMBER}|t)⟩"
 CLOSING_SYMBOL = f"⟨/(?:{_NUMBER}|t)⟩"
+CLOSING_NUMBER = f"⟨/{_NUMBER}⟩"
 
 
 def leading_tags(tags: Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from keras_transformer.languages import (
     is_japanese,
     is_simplified_chinese,
     is_tag,
+    same_language,
     scripts_of_language,
 )
 
@@ -43,7 +44,11 @@ def test_japanese_and_english_are_recognised():
 
 
 def test_the_language_of_a_tag_is_its_first_part():
-    assert base_language(" pt_BR") == base_language("PT-pt") == "pt"
+    for tag in (" pt_BR", "PT-pt", "por_Latn"):
+        assert base_language(tag) == "pt"
+    assert same_language("deu_Latn", "de-CH")
+    assert same_language("zho_Hans", "yue")
+    assert not same_language("nl", "de")
 
 
 def test_tags_are_told_from_names():
@@ -123,6 +128,8 @@ def test_tags_name_languages_and_scripts():
     assert scripts_of_language("sr-Latn-RS") == {"LATIN"}
     assert scripts_of_language("zh-Hant") == {"HAN"}
     assert scripts_of_language("ja") == {"HAN", "KANA"}
+    assert scripts_of_language("jpn_Jpan") == {"HAN", "KANA"}
+    assert scripts_of_language("tha_Thai") == {"THAI"}
     # Unknown: whoever asks has nothing to check.
     assert scripts_of_language("qaa") == frozenset()
     assert scripts_of_language("en-Zsye") == frozenset()

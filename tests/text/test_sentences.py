@@ -97,6 +97,9 @@ CASES = {
         "点击。|“更多”可用。",
         "打开(O)...|保存文件。",
     ],
+    "zho_Hans": ["⟨1⟩保存文件。⟨/1⟩|然后关闭。"],
+    "eng_Latn": ["⟨1⟩Save it.⟨/1⟩ |Then go to Mr. ⟨2⟩X⟨/2⟩."],
+    "deu_Latn": ["Ich sprach mit Prof.Dr. Müller. |Er ging."],
     "ja": [
         "私は猫が好きです。|あなたは？",
         "「行こう。」と言った。|雨だ。",
