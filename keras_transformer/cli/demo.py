@@ -135,7 +135,9 @@ def _clean(work):
     if work.exists():
         sweep(work)  # What an earlier demo left that was killed.
         written = {mark.name, "data", "run", "report.html"}
-        names = {p.name for p in work.iterdir()} if work.is_dir() else {""}
+        names = (
+            {p.name for p in work.iterdir()} if work.is_dir() else {"a file"}
+        )
         if names - written or (names and mark.name not in names):
             other = min(names - written, default="no built-in corpus")
             raise InputError(

@@ -167,9 +167,9 @@ def _check_same(arguments):
 
     def check():
         differing = [
-            f"{name} is {theirs.get(name)} there, {value} here"
-            for name, value in ours.items()
-            if value != theirs.get(name)
+            f"{name} is {theirs.get(name)} there, {ours.get(name)} here"
+            for name in {**theirs, **ours}
+            if theirs.get(name) != ours.get(name)
         ]
         if differing:
             raise InputError(

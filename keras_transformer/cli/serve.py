@@ -264,7 +264,8 @@ def _serve(arguments):
         say(f"page at {_page_address(arguments.host, server.rest_port)}")
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):
         if port is not None:
-            say(f"{kind} on {arguments.host}:{port}")
+            host = arguments.host
+            say(f"{kind} on {f'[{host}]' if ':' in host else host}:{port}")
     while not stop:
         time.sleep(_TICK)
     # Who asks twice doesn't wait for requests in flight.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
+from keras_transformer.blank import is_blank
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
 from keras_transformer.evaluation.scoring import Scoring, Texts, is_measured
@@ -24,7 +25,7 @@ def document_numbers(pairs: Sequence[Pair]) -> list[int]:
     for pair in pairs:
         if is_measured(pair):
             numbers.append(number)
-        elif not any(map(str.strip, pair)):
+        elif all(map(is_blank, pair)):
             number += 1
     return numbers
 

@@ -69,7 +69,7 @@ class Scoring:
     ) -> Comparison:
         """`significance.compare` by these settings."""
         resampling = self.resampling or Resampling()
-        if self.resampling is None and not resampling.fits(len(references)):
+        if not (self.resampling or tests or resampling.fits(len(references))):
             resampling = dataclasses.replace(resampling, resamples=0)
         return compare(
             systems,
