@@ -118,7 +118,10 @@ def _dropped(rows, folder):
             dropped[name] = ~np.array([*map(passes, pairs)], bool)
     order = np.argsort(pair_keys(pairs, data.config.seed).shuffle)
     tokenizers = data.source_tokenizer, data.target_tokenizer
-    model = AlignmentModel.learn((pairs[i] for i in order), *tokenizers)
+    longest = data.config.max_length
+    model = AlignmentModel.learn(
+        (pairs[i] for i in order), *tokenizers, longest
+    )
     command.say(f"alignment: limit {model.limit:.3f}")
     scores = _alignment_scores(model, pairs, tokenizers)
     dropped[ALIGNMENT] = scores < model.limit
