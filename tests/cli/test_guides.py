@@ -1,42 +1,24 @@
-"""Commands of README and guides: they have options that exist, and run."""
+"""Commands of guides run one after the other, as they stand there."""
 
 import io
 import json
 import re
-import shlex
 import signal
 import socket
 import threading
 
 import pytest
 
-from keras_transformer.cli.main import build_parser, main
+from keras_transformer.cli.main import main
 from keras_transformer.data.demo import load_demo_corpus
 from keras_transformer.data.prepared import PreparedData
 from tests.cli.conftest import ROOT, TRAIN_OPTIONS, start
+from tests.docs.pages import commands_of
 from tests.importing.conftest import unpack
 from tests.serving.asking import ask
 
 GUIDES = ROOT / "docs/en/guides"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-def commands(text):
-    """The words of each command of the package; of a pipe, of its last part."""
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    for line in lines:
-        words = shlex.split(line.split("| ")[-1], comments=True)
-        if words[:1] == ["sbatch"]:  # What Slurm is to run stands in quotes.
-            words = shlex.split(words[-1])
-        if words[:1] == ["keras-transformer"]:
-            yield words[1:]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_commands_have_options_that_exist(page):
-    for words in commands(page.read_text("utf-8")):
-        build_parser().parse_args(words)
+PROGRAM = "keras-transformer"
 
 
 def write_pairs(path, pairs):
@@ -71,10 +53,9 @@ def test_three_commands_of_back_translation(tmp_path, monkeypatch):
     files = ["--train=train-zh-en.tsv", "--dev=dev-zh-en.tsv"]
     short(["prepare", *files, "--out=data/zh-en", *languages, *sizes])
     short(["train", "--data=data/zh-en", "--out=runs/zh-en"])
-    text = (GUIDES / "bulk-translation.md").read_text("utf-8")
-    words = [*commands(text.partition("## Back-translation")[2])]
-    assert [line[0] for line in words] == ["translate", "prepare", "train"]
-    for line in words:
+    last = commands_of(PROGRAM, GUIDES / "bulk-translation.md")[-3:]
+    assert [line[0] for line in last] == ["translate", "prepare", "train"]
+    for line in last:
         short(line)
     made = (tmp_path / "mono.en").read_text().splitlines()
     assert len(made) == 100
@@ -96,7 +77,7 @@ def test_an_opus_mt_model_from_its_folder_to_a_server(
     write_pairs(tmp_path / "test.tsv", pairs[200:210])
     stdin = io.TextIOWrapper(io.BytesIO(b"I go.\n"))
     monkeypatch.setattr("sys.stdin", stdin)
-    *before, serve = commands((GUIDES / "opus-mt.md").read_text("utf-8"))
+    *before, serve = commands_of(PROGRAM, GUIDES / "opus-mt.md")
     for words in before:
         words += (
             ["--epochs=1", "--set=training.threads=1"]
@@ -135,7 +116,8 @@ def test_tags_and_terms(tmp_path, monkeypatch, capsys):
         ],
     )
     (tmp_path / "help.html").write_text("<p>Select a <b>cell</b>.</p>")
-    prepare, train, translate = commands(guide)
+    guide = GUIDES / "tags-and-terms.md"
+    prepare, train, translate = commands_of(PROGRAM, guide)
     short(prepare)
     report = PreparedData.load(tmp_path / "data" / "en-de").report
     assert report["terms"]["listed"] > 0
