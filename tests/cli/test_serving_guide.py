@@ -17,6 +17,7 @@ import pytest
 from keras_transformer.cli.main import build_parser, main
 from tests.cli.conftest import ROOT, start
 from tests.docs.pages import commands_of, examples
+from tests.serving.asking import ask
 
 GUIDE = ROOT / "docs" / "serving.md"
 
@@ -101,6 +102,15 @@ def test_curl(words, ports):
         return
     kinds = {"predictions", "outputs", "model_version_status", "metadata"}
     assert kinds & json.loads(done.stdout).keys()
+
+
+def test_the_answer_that_is_shown_has_the_keys_of_answers(ports):
+    text = GUIDE.read_text("utf-8")
+    shown = re.search(r'"predictions": \[(\{.*?\})', text, re.DOTALL)[1]
+    address = f"127.0.0.1:{ports['8501']}"
+    body = b'{"instances": ["one two"]}'
+    answer = json.loads(ask(address, "/v1/models/en-zh:predict", body).body)
+    assert json.loads(shown).keys() == answer["predictions"][0].keys()
 
 
 @pytest.mark.parametrize("example", examples(GUIDE), ids=range(2))
