@@ -1,4 +1,4 @@
-# Set-up shared by demo.sh and test.sh; sourced by them, not run.
+# Set-up shared by the scripts of this folder; sourced by them, not run.
 #
 # Makes .venv in the checkout with the versions of requirements.lock and the
 # package itself (editable), and leaves in $root the checkout and in

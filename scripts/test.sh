@@ -6,7 +6,8 @@
 #
 # It runs in the checkout, whatever the current folder is, in two processes: a
 # file's tests stay together. `-n 0` runs them in one. Tests that take long are
-# left out: `-m 'not slow'` runs those that take seconds, `-m slow` the others.
+# left out: `-m 'not slow'` adds those that take seconds, `-m slow` runs the
+# others.
 
 set -euo pipefail
 # shellcheck source=scripts/_setup.sh

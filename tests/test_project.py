@@ -2,7 +2,6 @@
 
 import ast
 import itertools
-import os
 import re
 import shutil
 import subprocess
@@ -18,13 +17,6 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "keras_transformer"
-COMMANDS = [
-    *("scripts/demo.sh", "scripts/test.sh", "scripts/test_wheel.sh"),
-    ".ci/run",
-]
-SHELL_SCRIPTS = [*COMMANDS, "scripts/tools/lock.sh", "scripts/_setup.sh"]
-
-
 LOCK, SPARK_LOCK = "requirements.lock", "requirements-spark.lock"
 
 
@@ -40,18 +32,6 @@ def settings() -> dict:
 
 
 # Scripts.
-
-
-@pytest.mark.parametrize(
-    "name", [*COMMANDS, "scripts/tools/download_corpus.py"]
-)
-def test_command_is_executable(name):
-    assert os.access(ROOT / name, os.X_OK)
-
-
-@pytest.mark.parametrize("name", SHELL_SCRIPTS)
-def test_shell_script_is_well_formed(name):
-    subprocess.run(["bash", "-n", ROOT / name], check=True)
 
 
 @pytest.fixture
@@ -182,18 +162,6 @@ def test_importing_the_package_does_not_import_tensorflow(modules, heavy):
         timeout=60,
     )
     assert result.returncode == 0, result.stderr
-
-
-def test_imports_keep_to_the_contract():
-    """What `[tool.importlinter]` in pyproject.toml says, and `.ci/run` runs."""
-    result = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-logo"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout
-    assert "lint-imports" in (ROOT / ".ci/run").read_text()
 
 
 def test_graph_functions_are_traced_as_written():

@@ -32,15 +32,6 @@ def test_an_unknown_name_is_an_attribute_error():
         keras_transformer.nothing  # noqa: B018
 
 
-def test_layers_models_loss_and_schedule_never_name_tensorflow():
-    paths = [*SOURCES.glob("layers/*.py"), *SOURCES.glob("models/*.py")]
-    names = ("loss", "schedule", "metrics", "optimizer")
-    paths += [SOURCES / "training" / f"{name}.py" for name in names]
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
-        assert "import tensorflow" not in text, path
-
-
 def import_all(paths):
     for path in paths:
         parts = path.relative_to(SOURCES.parent).with_suffix("").parts

@@ -30,13 +30,6 @@ def test_python_blocks_print_what_their_comments_say(code, capsys):
     assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_scripts_that_are_shown_exist():
-    named = set(re.findall(r"scripts/[\w/]+(?:\.\w+)?", text_of(README)))
-    assert {"scripts/demo.sh", "scripts/test.sh"} <= named
-    for name in named:
-        assert (ROOT / name).exists(), name
-
-
 # Figures.
 
 

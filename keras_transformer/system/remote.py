@@ -134,7 +134,8 @@ class RemotePath:
         except ImportError:
             raise InputError(
                 f"{self}: needs pyarrow, which isn't installed. Accepted: "
-                "after pip install 'keras-transformer[spark]', or a local path"
+                "after pip install '.[spark]' in the project's folder, or a "
+                "local path"
             ) from None
         try:
             return fs.FileSystem.from_uri(self.uri)

@@ -125,6 +125,14 @@ def environment() -> dict:
     }
 
 
+def table(columns, rows) -> str:
+    """A table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(
+        "| " + " | ".join(str(cell) for cell in line) + " |" for line in lines
+    )
+
+
 def say(text):
     """A message, apart from the results."""
     print(text, file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@
 # Writes requirements.lock and requirements-spark.lock anew from the ranges in
 # pyproject.toml.
 #
-#   scripts/tools/lock.sh
+#   scripts/tools/lock.sh [PYTHON3.11]
 #
 # A fresh environment gets the newest versions that the ranges allow, for the
 # package and all its extras, and their names and versions become the lock, with

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what becomes of markup in translations of a TSV file.
 
-    .venv/bin/python scripts/tools/markup_quality.py dev.tsv \\
+    .venv/bin/python scripts/tools/markup_quality.py dev.tsv --language de \\
         --symbols runs/symbols --project runs/keep --keep runs/keep
 
 Each of the three takes runs or exports, and is a way to translate markup: by
@@ -10,7 +10,8 @@ and as text like the rest. Of each, as JSON:
 
     accuracy    share of the sources with markup whose translation is well
                 formed: no half of a pair is without the other
-    match       share of these whose translation has the same marks and pairs
+    match       share of the sources with markup whose translation has the
+                same marks and pairs
     position    of the sentences with markup whose words are the reference's,
                 share of the marks that are at the reference's place
     bleu, chrf  of the texts without markup, of all sentences
@@ -154,7 +155,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("pairs", help="TSV of sources and references")
     for way in _WAYS:
         parser.add_argument(f"--{way}", action="append", default=[])
-    parser.add_argument("--language", default="de", help="of references")
+    parser.add_argument("--language", required=True, help="of references")
     parser.add_argument("--quick", action="store_true", help="100 pairs")
     options = parser.parse_args(arguments)
     from keras_transformer.evaluation.bleu_chrf import scores

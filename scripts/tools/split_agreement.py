@@ -18,7 +18,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-import sentencex
 import tensorflow as tf
 
 from keras_transformer.text.sentences import SentenceSplitter
@@ -35,6 +34,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--language", required=True)
     parser.add_argument("--differences", type=int, default=50)
     options = parser.parse_args(arguments)
+    import sentencex
+
     lines = options.texts.read_text(encoding="utf-8").split("\n")
     lines = [re.sub("<[^<>]*>", "", line).strip() for line in lines]
     texts = list(dict.fromkeys(filter(None, lines)))

@@ -2,16 +2,17 @@
 """Says how many terms of a glossary a model gets right.
 
     .venv/bin/python scripts/tools/term_accuracy.py split --train en-de.tsv.gz \
-        --dev dev.tsv.gz --out terms
+        --dev dev.tsv.gz --texts helpcontent2 --out terms
     keras-transformer prepare --train terms/train.tsv --terms terms/terms.tsv \
         --term-share 0.3 --markup symbols ...
     .venv/bin/python scripts/tools/term_accuracy.py measure --run runs/en-de \
-        --dev dev.tsv.gz --terms terms --json
+        --dev dev.tsv.gz --texts helpcontent2 --terms terms --json
 
-For a corpus of software whose third column is the file that a pair is from:
-the glossary is made of short texts of the interface, and dev texts are of the
-help. `split` writes `terms.tsv`, `unseen.tsv`, terms of dev that training
-shall never see, and `train.tsv`, the training pairs without any of those.
+`split` makes a glossary of short texts: `terms.tsv`, `unseen.tsv`, terms of dev
+that training shall never see, and `train.tsv`, the training pairs without any
+of those. If a third column is the file that a pair is from, `--texts` says what
+it begins with in texts of the help: then terms are of the others, the
+interface's, and dev texts of the help.
 
 `measure` translates the dev texts that have terms, without a glossary and with
 those terms whose translations the reference has, too (Dinu et al. 2019); of a
@@ -39,7 +40,6 @@ from keras_transformer.documents.glossary import (
     words_of,
 )
 
-_HELP = "helpcontent2"  # What the third column of help texts begins with.
 _MOST_WORDS = 4  # of a term
 # A term has one translation in at least so many of its texts.
 _CLEAR = 2 / 3
@@ -74,6 +74,13 @@ def main(arguments: list[str] | None = None) -> int:
     measure.set_defaults(run=_measure)
     for command in (split, measure):
         command.add_argument("--dev", required=True)
+        command.add_argument(
+            "--texts",
+            default="",
+            metavar="BEGINNING",
+            help="of the third column of help texts (default: all texts are "
+            "the help's, and the interface's, too)",
+        )
     options = parser.parse_args(arguments)
     options.run(options)
     return 0
@@ -81,12 +88,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _split(options):
     train, dev = _rows(options.train), _rows(options.dev)
-    terms = _interface_terms(train)
+    terms = _interface_terms(train, options.texts)
     glossary = Glossary(terms.items())
     in_dev = {
         term
         for source, target, file in dev
-        if file.startswith(_HELP)
+        if file.startswith(options.texts)
         for term in _found(glossary, source, terms)
         if has_form(target, terms[term])
     }
@@ -112,7 +119,7 @@ def _split(options):
     )
 
 
-def _interface_terms(rows):
+def _interface_terms(rows, texts):
     """Terms of the interface, and the one translation of each."""
     found = collections.defaultdict(collections.Counter)
     for source, target, file in rows:
@@ -120,7 +127,8 @@ def _interface_terms(rows):
             " ".join(_ACCELERATOR.sub("", text).split())
             for text in (source, target)
         )
-        if not file.startswith(_HELP) and _is_term(source, target):
+        is_interface = not texts or not file.startswith(texts)
+        if is_interface and _is_term(source, target):
             words = source.split()
             if all(word[1:] == word[1:].lower() for word in words):
                 source = source.lower()  # `Cell Range` is a label.
@@ -170,7 +178,7 @@ def _measure(options):
     rows = []
     for source, target, file in _rows(options.dev):
         terms = [t for t in every.find(source) if has_form(target, t.target)]
-        if terms and file.startswith(_HELP):
+        if terms and file.startswith(options.texts):
             rows.append((source, target, terms))
     rows = rows[: options.limit]
     model = kt.load(options.model)
@@ -250,10 +258,11 @@ def _table(report):
 
 
 def _rows(path):
-    """Source, target and file of each line."""
+    """Source, target and file of each line; without a file, ""."""
     opened = gzip.open if str(path).endswith(".gz") else open
     with contextlib.closing(opened(path, "rt", encoding="utf-8")) as lines:
-        return [tuple(line.rstrip("\n").split("\t")[:3]) for line in lines]
+        columns = [line.rstrip("\n").split("\t") for line in lines]
+    return [(*row, "")[:3] for row in columns]
 
 
 def _pairs(path):

@@ -186,11 +186,6 @@ def test_the_server_has_the_configuration_that_an_export_has(tmp_path):
     assert flags <= set(container["args"])
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_scripts_are_shell(path):
-    assert subprocess.run(["bash", "-n", str(path)]).returncode == 0
-
-
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
     """Slurm's programs, and this package's, on the PATH."""

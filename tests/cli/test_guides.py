@@ -1,42 +1,24 @@
-"""Commands of README and guides: they have options that exist, and run."""
+"""Commands of guides run one after the other, as they stand there."""
 
 import io
 import json
 import re
-import shlex
 import signal
 import socket
 import threading
 
 import pytest
 
-from keras_transformer.cli.main import build_parser, main
+from keras_transformer.cli.main import main
 from keras_transformer.data.demo import load_demo_corpus
 from keras_transformer.data.prepared import PreparedData
 from tests.cli.conftest import ROOT, TRAIN_OPTIONS, start
+from tests.docs.pages import commands_of
 from tests.importing.conftest import unpack
 from tests.serving.asking import ask
 
 GUIDES = ROOT / "docs/en/guides"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-def commands(text):
-    """The words of each command of the package; of a pipe, of its last part."""
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    for line in lines:
-        words = shlex.split(line.split("| ")[-1], comments=True)
-        if words[:1] == ["sbatch"]:  # What Slurm is to run stands in quotes.
-            words = shlex.split(words[-1])
-        if words[:1] == ["keras-transformer"]:
-            yield words[1:]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_commands_have_options_that_exist(page):
-    for words in commands(page.read_text("utf-8")):
-        build_parser().parse_args(words)
+PROGRAM = "keras-transformer"
 
 
 def write_pairs(path, pairs):
@@ -47,7 +29,7 @@ def write_pairs(path, pairs):
 def short(words):
     """A command, its training as short as can be."""
     if words[0] == "train":
-        words = [*words, *TRAIN_OPTIONS, "--set=model.max_length=64"]
+        words = [*words, *TRAIN_OPTIONS, "--set=model.max_length=128"]
         words.append("--epochs=1")
     assert main(words) == 0, words
 
@@ -64,17 +46,13 @@ def test_three_commands_of_back_translation(tmp_path, monkeypatch):
     (tmp_path / "train.tsv").rename(tmp_path / "train.en-zh.tsv")
     mono = "".join(f"{target}\n" for _, target in pairs[300:400])
     (tmp_path / "mono.zh").write_text(mono, "utf-8")
-    sizes = [
-        f"--set=data.{s}_vocabulary_size=200" for s in ("source", "target")
-    ]
     languages = ["--source-language=zh", "--target-language=en"]
     files = ["--train=train-zh-en.tsv", "--dev=dev-zh-en.tsv"]
-    short(["prepare", *files, "--out=data/zh-en", *languages, *sizes])
+    short(["prepare", *files, "--out=data/zh-en", *languages])
     short(["train", "--data=data/zh-en", "--out=runs/zh-en"])
-    text = (GUIDES / "bulk-translation.md").read_text("utf-8")
-    words = [*commands(text.partition("## Back-translation")[2])]
-    assert [line[0] for line in words] == ["translate", "prepare", "train"]
-    for line in words:
+    last = commands_of(PROGRAM, GUIDES / "bulk-translation.md")[-3:]
+    assert [line[0] for line in last] == ["translate", "prepare", "train"]
+    for line in last:
         short(line)
     made = (tmp_path / "mono.en").read_text().splitlines()
     assert len(made) == 100
@@ -96,7 +74,7 @@ def test_an_opus_mt_model_from_its_folder_to_a_server(
     write_pairs(tmp_path / "test.tsv", pairs[200:210])
     stdin = io.TextIOWrapper(io.BytesIO(b"I go.\n"))
     monkeypatch.setattr("sys.stdin", stdin)
-    *before, serve = commands((GUIDES / "opus-mt.md").read_text("utf-8"))
+    *before, serve = commands_of(PROGRAM, GUIDES / "opus-mt.md")
     for words in before:
         words += (
             ["--epochs=1", "--set=training.threads=1"]
@@ -135,7 +113,8 @@ def test_tags_and_terms(tmp_path, monkeypatch, capsys):
         ],
     )
     (tmp_path / "help.html").write_text("<p>Select a <b>cell</b>.</p>")
-    prepare, train, translate = commands(guide)
+    guide = GUIDES / "tags-and-terms.md"
+    prepare, train, translate = commands_of(PROGRAM, guide)
     short(prepare)
     report = PreparedData.load(tmp_path / "data" / "en-de").report
     assert report["terms"]["listed"] > 0

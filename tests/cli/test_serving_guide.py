@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import signal
 import socket
@@ -17,9 +16,10 @@ import pytest
 
 from keras_transformer.cli.main import build_parser, main
 from tests.cli.conftest import ROOT, start
+from tests.docs.pages import commands_of, examples
+from tests.serving.asking import ask
 
 GUIDE = ROOT / "docs" / "serving.md"
-BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 pytestmark = pytest.mark.skipif(
     not all(
@@ -30,22 +30,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def blocks(language):
-    text = GUIDE.read_text(encoding="utf-8")
-    return [body for kind, body in BLOCK.findall(text) if kind == language]
-
-
-def lines_of(program, *beginnings):
-    """The words of the guide's commands of a program."""
-    text = "\n".join(blocks("sh")).replace("\\\n", " ")
-    found = []
-    for line in text.splitlines():
-        words = shlex.split(line)
-        if words[:1] == [program] and (
-            not beginnings or words[1] in beginnings
-        ):
-            found.append(words)
-    return found
+def lines_of(command):
+    """The words of the guide's commands of a subcommand."""
+    every = commands_of("keras-transformer", GUIDE)
+    return [words for words in every if words[0] == command]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +58,7 @@ def ports(place):
         one.bind(("127.0.0.1", 0))
         other.bind(("127.0.0.1", 0))
         found = {"8501": one.getsockname()[1], "8500": other.getsockname()[1]}
-    ((_, *words),) = lines_of("keras-transformer", "serve")
+    (words,) = lines_of("serve")
     words = [
         word.replace("saved_models", f"{place}/saved_models") for word in words
     ]
@@ -96,11 +84,13 @@ def at_ports(text, ports):
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
-@pytest.mark.parametrize("words", lines_of("curl"), ids=lambda w: w[-1][-40:])
+@pytest.mark.parametrize(
+    "words", commands_of("curl", GUIDE), ids=lambda w: w[-1][-40:]
+)
 def test_curl(words, ports):
     words = [at_ports(word, ports) for word in words]
     done = subprocess.run(
-        ["curl", "-sS", "--fail-with-body", *words[1:]],
+        ["curl", "-sS", "--fail-with-body", *words],
         capture_output=True,
         timeout=300,
     )
@@ -114,10 +104,19 @@ def test_curl(words, ports):
     assert kinds & json.loads(done.stdout).keys()
 
 
-@pytest.mark.parametrize("code", blocks("python"), ids=range(2))
-def test_python(code, ports, tmp_path):
+def test_the_answer_that_is_shown_has_the_keys_of_answers(ports):
+    text = GUIDE.read_text("utf-8")
+    shown = re.search(r'"predictions": \[(\{.*?\})', text, re.DOTALL)[1]
+    address = f"127.0.0.1:{ports['8501']}"
+    body = b'{"instances": ["one two"]}'
+    answer = json.loads(ask(address, "/v1/models/en-zh:predict", body).body)
+    assert json.loads(shown).keys() == answer["predictions"][0].keys()
+
+
+@pytest.mark.parametrize("example", examples(GUIDE), ids=range(2))
+def test_python(example, ports, tmp_path):
     """In a process that knows this package, and never imports TensorFlow."""
-    code = at_ports(code, ports) + (
+    code = at_ports(example.code.text, ports) + (
         "\nimport sys\nassert not {'tensorflow', 'numpy'} & set(sys.modules)\n"
     )
     if "keras_transformer" not in code:
@@ -138,12 +137,10 @@ def test_python(code, ports, tmp_path):
         assert all(float(line.rpartition(" ")[2]) <= 0 for line in lines)
 
 
-@pytest.mark.parametrize(
-    "words", lines_of("keras-transformer", "translate"), ids=" ".join
-)
+@pytest.mark.parametrize("words", lines_of("translate"), ids=" ".join)
 def test_translate(words, ports, place, monkeypatch, capsys):
     monkeypatch.chdir(place)
-    assert main([at_ports(word, ports) for word in words[1:]]) == 0
+    assert main([at_ports(word, ports) for word in words]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == (7 if "--n-best" in words else 3)
 
@@ -156,7 +153,7 @@ def test_versions(place, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(releases, "require_passed", lambda *_: None)
     copy = shutil.copytree(place, tmp_path / "copy")
     monkeypatch.chdir(copy)
-    for _, *words in lines_of("keras-transformer", "versions"):
+    for words in lines_of("versions"):
         assert main(words) == 0, (words, capsys.readouterr().err)
     config = pathlib.Path("saved_models/models.config").read_text("utf-8")
     assert 'key: "canary" value: 7' in config

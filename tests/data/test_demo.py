@@ -1,17 +1,9 @@
 import hashlib
-import tomllib
-from pathlib import Path
 
 import pytest
 
-from keras_transformer.data.demo import (
-    CORPUS_FILE,
-    load_demo_corpus,
-    words_of,
-)
+from keras_transformer.data.demo import load_demo_corpus, words_of
 from keras_transformer.errors import InputError
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +50,3 @@ def test_more_than_the_file_has_is_refused():
 def test_held_out_part_that_leaves_words_rare_is_refused(train_size):
     with pytest.raises(InputError, match="more training pairs"):
         load_demo_corpus(train_size=train_size, dev_size=50, test_size=50)
-
-
-def test_the_file_is_small_and_in_the_wheel():
-    assert CORPUS_FILE.stat().st_size < 600_000
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    files = settings["tool"]["setuptools"]["package-data"]
-    assert files["keras_transformer.data"] == [CORPUS_FILE.name]

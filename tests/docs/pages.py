@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import re
+import shlex
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -102,6 +103,29 @@ def examples(path) -> list[Example]:
         for fence in found
         if fence.language == "python"
     ]
+
+
+def command_lines(path) -> list[str]:
+    """The command lines of `sh` fences, continued lines joined."""
+    texts = [f.text for f in fences(path) if f.language == "sh"]
+    lines = "".join(texts).replace("\\\n", " ").splitlines()
+    return [line for line in lines if shlex.split(line, comments=True)]
+
+
+def words_of(line) -> list[str]:
+    """The words of the last command of a pipe, redirections left out.
+
+    Of `sbatch` those of what Slurm is to run, which stands in quotes.
+    """
+    command = re.split(r" [<>] ", line.split("| ")[-1])[0]
+    words = shlex.split(command, comments=True)
+    return shlex.split(words[-1]) if words[:1] == ["sbatch"] else words
+
+
+def commands_of(program, path) -> list[list[str]]:
+    """The words of each command of a program that a page shows."""
+    every = map(words_of, command_lines(path))
+    return [words[1:] for words in every if words[:1] == [program]]
 
 
 def headings(path) -> list[tuple[int, str]]:

@@ -11,11 +11,13 @@ from keras_transformer.cli.main import build_parser
 from tests.docs.pages import (
     DOCS,
     ROOT,
+    command_lines,
     examples,
     fences,
     headings,
     markdown_files,
     run,
+    words_of,
 )
 
 PAGES = [
@@ -67,24 +69,10 @@ def test_code_that_trains_prints_what_the_page_shows(page, tmp_path):
 # Commands.
 
 
-def commands(page):
-    """The command lines of `sh` fences, continued lines joined."""
-    texts = [f.text for f in fences(page) if f.language == "sh"]
-    for line in "".join(texts).replace("\\\n", " ").splitlines():
-        if shlex.split(line, comments=True):
-            yield line
-
-
-def words_of(line):
-    """The words of the last command of a pipe, redirections left out."""
-    command = re.split(r" [<>] ", line.split("|")[-1])[0]
-    return shlex.split(command, comments=True)
-
-
 SHOWN = [
     (page, line)
     for page in PAGES
-    for line in commands(page)
+    for line in command_lines(page)
     if words_of(line)[:1] == ["keras-transformer"]
 ]
 
@@ -124,12 +112,12 @@ def is_run(line):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [page for page in TUTORIAL if any(map(is_run, commands(page)))],
+    [page for page in TUTORIAL if any(map(is_run, command_lines(page)))],
     ids=name,
 )
 def test_commands_of_the_tutorial_run_beside_the_demo(page, demo):
     program = f"{shlex.quote(sys.executable)} -m keras_transformer "
-    for line in filter(is_run, commands(page)):
+    for line in filter(is_run, command_lines(page)):
         line = line.replace("keras-transformer ", program)
         result = subprocess.run(
             ["bash", "-c", line], cwd=demo, capture_output=True, text=True

@@ -13,37 +13,6 @@ from tests.docs.pages import DOCS, ROOT, markdown_files
 SEARCH = ROOT / "tests" / "docs" / "search.js"
 
 
-# Links.
-
-
-@pytest.fixture
-def links(part, tmp_path):
-    """Checks a site of two pages: this text, and another with an anchor."""
-    (tmp_path / "other.html").write_text('<p id="here">')
-
-    def check(text):
-        (tmp_path / "page.html").write_text(text)
-        return part("site_links").problems(tmp_path)
-
-    return check
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ('<a href="https://example.org/">', "leads out"),
-        ('<script src="//example.org/a.js">', "leads out"),
-        ('<a href="none.html">', "no such file"),
-        ('<img src="none.svg">', "no such file"),
-        ('<a href="other.html#there">', "no such anchor"),
-    ],
-)
-def test_bad_links_are_named_with_their_page(links, text, problem):
-    (found,) = links(text)
-    assert found.startswith("page.html: ")
-    assert problem in found
-
-
 # Options.
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from keras_transformer.errors import InputError
 from keras_transformer.system.interpreters import safe_path
 
-_INSTALL = "pip install 'keras-transformer[spark]'"
+_INSTALL = "pip install '.[spark]' in the project's folder"
 _OLDEST_JAVA = 17
 # Pairs that go to Python together, and their bytes (Spark 4.1 and later).
 _BATCH_ROWS, _BATCH_BYTES = 4096, 64 << 20

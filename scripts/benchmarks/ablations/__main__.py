@@ -5,7 +5,7 @@
         --dev dev.tsv --out runs/ablations --jobs 2
 
 The base and its variants stand in `variants.yaml`, or the file of
-`--variants`: `variants_quarter.yaml` and `variants_captions.yaml` are others.
+`--variants`: `variants_quarter.yaml` is another.
 Each is prepared, trained and evaluated by the command line in processes of
 their own, and what came out is kept in OUT/NAME-SEED.json with the commands,
 so that an interrupted call goes on where it was. What changes the evaluation

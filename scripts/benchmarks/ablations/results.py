@@ -14,7 +14,7 @@ from keras_transformer.evaluation.significance import (
     compare,
     p_value_text,
 )
-from scripts.benchmarks import page_parts
+from scripts.benchmarks import command
 from scripts.benchmarks.ablations import differences
 
 _COLUMNS = (
@@ -63,7 +63,7 @@ def table(recipes: dict, folder: pathlib.Path, dev) -> str:
         ]
         rows.append((statistics.mean(bleu), row))
     rows.sort(key=lambda row: (-row[0], row[1][0]))
-    return page_parts.table(_COLUMNS, [row for _, row in rows])
+    return command.table(_COLUMNS, [row for _, row in rows])
 
 
 def _measured(folder, name):

@@ -20,7 +20,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks import command, steps
 
 _SEED = 1
 _COLUMNS = "pairs", "BLEU", "chrF", "dev loss", "epochs"
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     random.Random(_SEED).shuffle(pairs)
     steps.write_rows(options.out / "dev.tsv", _dev(dev, options.quick))
     rows = [_measure(count, pairs, options) for count in options.pairs]
-    print(page_parts.table(_COLUMNS, rows))
+    print(command.table(_COLUMNS, rows))
     if options.picture:
         _draw(options)
     if options.quick:

@@ -19,8 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from scripts.benchmarks import page_parts  # noqa: E402
-from scripts.benchmarks.command import environment, say  # noqa: E402
+from scripts.benchmarks import command  # noqa: E402
 
 NAME = "scripts/benchmarks/attack"
 # As tests/attack/report.py reads them.
@@ -32,9 +31,9 @@ def attack(size: float, tests: list[str]) -> list[dict] | None:
     """Runs the tests; the figures of `report.Figures`, None after a fault."""
     with tempfile.TemporaryDirectory() as folder:
         figures = pathlib.Path(folder) / "figures.json"
-        command = [sys.executable, "-m", "pytest", "-m", "slow", "-q"]
+        words = [sys.executable, "-m", "pytest", "-m", "slow", "-q"]
         done = subprocess.run(
-            [*command, *tests],
+            [*words, *tests],
             cwd=ROOT,
             env={**os.environ, _SIZE: str(size), _FIGURES: str(figures)},
             stdout=sys.stderr,
@@ -46,7 +45,8 @@ def attack(size: float, tests: list[str]) -> list[dict] | None:
 
 def table(rows: list[dict], size: float) -> str:
     """The figures in Markdown."""
-    machine = page_parts.machine_said(environment())
+    machine = command.environment()
+    cores, processor = machine["cores"], machine["processor"]
     cells = [
         (
             row["attack"].replace("_", " "),
@@ -61,8 +61,8 @@ def table(rows: list[dict], size: float) -> str:
     total = sum(row["seconds"] for row in rows)
     names = ("attack", "number", "faults", "worst wait", "peak memory", "took")
     return (
-        f"Size {size:g}, on {machine}, "
-        f"in {total / 60:.0f} minutes.\n\n" + page_parts.table(names, cells)
+        f"Size {size:g}, cores {cores} ({processor}), "
+        f"in {total / 60:.0f} minutes.\n\n" + command.table(names, cells)
     )
 
 
@@ -85,9 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--size must be above 0. Received: {options.size}")
     rows = attack(options.size, options.tests)
     if rows is None:
-        say(f"{NAME}: faults, see above")
+        command.say(f"{NAME}: faults, see above")
         return 1
-    say(table(rows, options.size))
+    command.say(table(rows, options.size))
     print(json.dumps(rows))
     return 0
 

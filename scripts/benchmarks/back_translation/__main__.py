@@ -40,7 +40,7 @@ from keras_transformer.evaluation.significance import (
     RANDOMISATION,
     p_value_text,
 )
-from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks import command, steps
 from scripts.benchmarks.ablations.differences import (
     difference_p_value,
     mean_interval,
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         list(pool.map(lambda job: _train_model(*job, options), jobs))
     scores = {name: _measure(name, options) for name in chosen}
     rows = itertools.chain.from_iterable(scores.values())
-    print(page_parts.table(_COLUMNS, rows))
+    print(command.table(_COLUMNS, rows))
     if len(options.seeds) > 1:
         print("\n" + "\n".join(_mean(name, options) for name in chosen))
     if options.quick:

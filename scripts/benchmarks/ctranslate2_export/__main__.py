@@ -22,7 +22,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.evaluation.significance import score_text
-from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks import command, steps
 
 SCRIPT = "scripts/benchmarks/ctranslate2_export"
 _BEAMS = (1, 4)
@@ -110,7 +110,10 @@ def _bleu(way, dev):
 
 def page(report: dict) -> str:
     """The tables, and how they were made."""
-    said = page_parts.said(report["environment"])
+    said = ", ".join(
+        f"{name} {value}"
+        for name, value in sorted(report["environment"].items())
+    )
     rows = [
         [way, *report["equal"].get(way, ["", ""]), bleu]
         for way, bleu in report["bleu"].items()
@@ -131,10 +134,10 @@ def page(report: dict) -> str:
         f"Measured by `{SCRIPT}` with {said}; the run is `{report['run']}`.",
         f"Of {report['compared']} dev sentences, translations equal to the "
         "run's in float32, and BLEU of the dev set with beam 4:",
-        page_parts.table(("", "greedy", "beam 4", "BLEU"), rows),
+        command.table(("", "greedy", "beam 4", "BLEU"), rows),
         f"{report['sentences']} sentences by the command `translate`, start "
         "included:",
-        page_parts.table(
+        command.table(
             ("", "beam", "seconds", "sentences/s", "to the run"), speeds
         ),
     ]

@@ -32,7 +32,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.system.machine import usable_cores
-from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks import command, steps
 from scripts.benchmarks.corpus import source_sentences
 from scripts.benchmarks.decoding.measure import Cell, Setting, measure
 from scripts.benchmarks.models import export_beam, export_forced
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         [name, f"{_parameters(run):,}", *scores[name], *_rates(name, speeds)]
         for name, (run, _) in models.items()
     ]
-    print(page_parts.table(columns, rows))
+    print(command.table(columns, rows))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 0

@@ -32,7 +32,7 @@ import numpy as np
 
 from keras_transformer.config.data import FILTERS
 from keras_transformer.data.corpus import read_pairs
-from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks import command, steps
 from scripts.benchmarks.filters.dirt import KINDS, make_dirt
 
 _CLEAN = "as it came"
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     is_dirt = kinds != _CLEAN
     precisions = [_percent(is_dirt[mask]) for mask in dropped.values()]
     table.append(["precision", "", *precisions])
-    print(page_parts.table(["pairs", "number", *dropped], table))
+    print(command.table(["pairs", "number", *dropped], table))
     if options.bleu:
         print("\n" + _scores(options, data))
     if options.quick:
@@ -118,7 +118,10 @@ def _dropped(rows, folder):
             dropped[name] = ~np.array([*map(passes, pairs)], bool)
     order = np.argsort(pair_keys(pairs, data.config.seed).shuffle)
     tokenizers = data.source_tokenizer, data.target_tokenizer
-    model = AlignmentModel.learn((pairs[i] for i in order), *tokenizers)
+    longest = data.config.max_length
+    model = AlignmentModel.learn(
+        (pairs[i] for i in order), *tokenizers, longest
+    )
     command.say(f"alignment: limit {model.limit:.3f}")
     scores = _alignment_scores(model, pairs, tokenizers)
     dropped[ALIGNMENT] = scores < model.limit
@@ -156,7 +159,7 @@ def _scores(options, data):
         steps.train(folder, run, words)
         result = options.out / f"{folder.name}.json"
         rows.append([name, *steps.evaluate(run, options.dev, result)])
-    return page_parts.table(["trained on", "BLEU", "chrF", "dev loss"], rows)
+    return command.table(["trained on", "BLEU", "chrF", "dev loss"], rows)
 
 
 def _parser():

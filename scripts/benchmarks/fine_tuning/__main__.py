@@ -48,7 +48,7 @@ from keras_transformer.evaluation.significance import (
     p_value_text,
 )
 from keras_transformer.languages import is_simplified_chinese
-from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks import command, steps
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 _SETS = "dev", "unseen"
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     rows += [_trained_further(options, *values) for values in settings]
     rows.append(_alone(options))
     columns = [*_COLUMNS, f"BLEU, {other}", "p", f"chrF, {other}", "p"]
-    print(page_parts.table(columns, _with_scores(rows, options)))
+    print(command.table(columns, _with_scores(rows, options)))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 0

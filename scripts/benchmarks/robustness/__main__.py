@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.data.corpus import read_pairs
 from keras_transformer.languages import is_chinese, is_japanese
-from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks import command, steps
 
 _QUICK = {
     "pairs": 2000,
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
             scores = steps.evaluate(run, path, options.out / result)
             row.append(scores[0])
         rows.append(row)
-    print(page_parts.table(["dev set", *models], rows))
+    print(command.table(["dev set", *models], rows))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 0

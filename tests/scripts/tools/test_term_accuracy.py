@@ -8,6 +8,7 @@ import keras_transformer as kt
 from scripts.tools import term_accuracy
 from tests.toy_runs import untrained_run
 
+FILES = "--texts", "helpcontent2"
 INTERFACE = [
     ("~Cell Range", "~Zellbereich"),
     ("Page style...", "Seitenvorlage…"),
@@ -26,6 +27,7 @@ HELP = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
+    """Texts of files, and a glossary of the interface's."""
     folder = tmp_path_factory.mktemp("accuracy")
 
     def write(name, interface, pairs):
@@ -38,7 +40,7 @@ def folder(tmp_path_factory):
     write("train.tsv", INTERFACE, [*HELP[:1], *more])
     write("dev.tsv", [], HELP)
     split = ["split", "--train", folder / "train.tsv", "--dev"]
-    split += [folder / "dev.tsv", "--out", folder / "terms"]
+    split += [folder / "dev.tsv", *FILES, "--out", folder / "terms"]
     assert term_accuracy.main([str(each) for each in split]) == 0
     return folder
 
@@ -61,6 +63,18 @@ def test_split_holds_terms_out(folder):
     assert len(train) > 60
 
 
+def test_terms_are_of_all_texts_where_no_file_is_named(folder, tmp_path):
+    split = ["split", f"--out={tmp_path / 'terms'}"]
+    for name in ("train", "dev"):
+        lines = (folder / f"{name}.tsv").read_text().splitlines()
+        pairs = [line.rpartition("\t")[0] + "\n" for line in lines]
+        (tmp_path / f"{name}.tsv").write_text("".join(pairs))
+        split.append(f"--{name}={tmp_path / name}.tsv")
+    assert term_accuracy.main(split) == 0
+    for name in ("terms.tsv", "unseen.tsv", "train.tsv"):
+        assert read(tmp_path, name) == read(folder, name)
+
+
 def test_measure_tells_known_terms_from_unseen_ones(folder, capsys):
     data = kt.prepare(
         *(folder / "terms" / "train.tsv", folder / "data"),
@@ -75,7 +89,8 @@ def test_measure_tells_known_terms_from_unseen_ones(folder, capsys):
     )
     untrained_run(folder / "run", data.path)
     words = ["measure", "--run", folder / "run", "--dev", folder / "dev.tsv"]
-    words = [str(w) for w in [*words, "--terms", folder / "terms"]]
+    words += [*FILES, "--terms", folder / "terms"]
+    words = [str(word) for word in words]
     capsys.readouterr()
     assert term_accuracy.main([*words, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
