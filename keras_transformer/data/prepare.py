@@ -22,6 +22,7 @@ from keras_transformer.data.corpus_languages import (
     share_script,
     with_languages,
 )
+from keras_transformer.data.corpus_pairs import file_pairs
 from keras_transformer.data.corpus_tokenizers import (
     existing_tokenizers,
     save_tokenizers,
@@ -305,7 +306,7 @@ def as_corpora(
 
 def _hint(corpus, config):
     """A sentence about a corpus in scripts of other languages, or None."""
-    pairs = corpus.file.pairs(config.max_line_bytes, [])
+    pairs = file_pairs(corpus.file, config.max_line_bytes, [])
     hint = script_hint(list(itertools.islice(pairs, _LOOKED_AT)), config)
     if not hint:
         return None

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.corpus_pairs import read_pairs
 from scripts.benchmarks.preparing import __main__ as preparing
 from scripts.benchmarks.preparing.corpus import write_corpus
 
