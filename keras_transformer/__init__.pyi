@@ -16,7 +16,6 @@ from keras_transformer.api.documents import translate_file as translate_file
 from keras_transformer.api.evaluation import evaluate as evaluate
 from keras_transformer.api.exporting import export as export
 from keras_transformer.api.loading import load as load
-from keras_transformer.api.preparing import prepare as prepare
 from keras_transformer.api.training import train as train
 from keras_transformer.config import (
     Config as Config,
@@ -26,6 +25,7 @@ from keras_transformer.config import (
     TrainingConfig as TrainingConfig,
 )
 from keras_transformer.config.presets import preset as preset
+from keras_transformer.data.prepare import prepare as prepare
 from keras_transformer.data.prepared import PreparedData as PreparedData
 from keras_transformer.errors import InputError as InputError
 from keras_transformer.evaluation.run_evaluation import Evaluation as Evaluation

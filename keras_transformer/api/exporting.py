@@ -13,7 +13,7 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError, require_kind
 
 if TYPE_CHECKING:
-    from keras_transformer.data.corpus import Pairs
+    from keras_transformer.data.corpus_pairs import Pairs
     from keras_transformer.exporting.verification.checks import CheckResult
     from keras_transformer.exporting.writer.ctranslate2 import CTranslate2Report
     from keras_transformer.exporting.writer.keras_file import KerasReport
@@ -298,7 +298,7 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
 
 def _measured(run, decoding, precision, dev, weights, lexicon, progress):
     """As `_with_precision`, with what the pairs of a dev set tell."""
-    from keras_transformer.data.corpus import sentence_pairs
+    from keras_transformer.data.corpus_pairs import sentence_pairs
     from keras_transformer.exporting.writer.precision import (
         activation_limits,
         choose_precision,

@@ -15,7 +15,7 @@ from keras_transformer.errors import InputError, require_kind
 from keras_transformer.translation.texts import TextTranslator
 
 if TYPE_CHECKING:
-    from keras_transformer.data.corpus import Pairs
+    from keras_transformer.data.corpus_pairs import Pairs
 
 SERVER_TIMEOUT = 60.0  # seconds
 # TensorFlow Serving's own.

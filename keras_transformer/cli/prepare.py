@@ -23,7 +23,6 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from keras_transformer.api.preparing import data_config
 from keras_transformer.cli.console import (
     Stages,
     load_tensorflow,
@@ -128,7 +127,11 @@ def run(arguments: argparse.Namespace) -> None:
     if patterns := arguments.placeholder:
         changes.append(({"data": {"placeholders": patterns}}, "--placeholder"))
     load_tensorflow()
-    from keras_transformer.data.prepare import as_corpora, prepare
+    from keras_transformer.data.prepare import (
+        as_corpora,
+        data_config,
+        prepare,
+    )
     from keras_transformer.data.prepared import few_pairs
 
     train = as_corpora(arguments.train)

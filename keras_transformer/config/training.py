@@ -77,7 +77,7 @@ class TrainingConfig(Section):
     # Weight of a loss by which a head of the decoder aligns words, like links
     # that are learned from the training pairs; 0.05, or 0: none.
     guided_alignment: NonNegativeFloat = 0.0
-    source_embeddings: str | None = None  # word vectors: word2vec or GloVe
+    source_embeddings: str | None = None  # word vectors, as text
     target_embeddings: str | None = None  # the same for the target
 
     def __post_init__(self) -> None:

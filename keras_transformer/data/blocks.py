@@ -58,7 +58,7 @@ class Block(NamedTuple):
         Raises:
             InputError: a line isn't UTF-8, or has one column.
         """
-        sources = self._lines(self.source, self.file.source)
+        sources = self.sources()
         if self.target is not None:
             targets = self._lines(self.target, self.file.target)
             return list(zip(sources, targets, strict=True))
@@ -66,6 +66,10 @@ class Block(NamedTuple):
             pair_of_columns(line, f"{self.file.source}, line {number}")
             for number, line in enumerate(sources, self.first_line)
         ]
+
+    def sources(self) -> list[str]:
+        """The lines of the TSV file, or of the file of sources, unended."""
+        return self._lines(self.source, self.file.source)
 
     def _lines(self, content, path):
         try:
@@ -118,16 +122,29 @@ def read_blocks(
         line_bytes: of a line; those with more are emptied.
 
     Raises:
-        InputError: as `CorpusFile.pairs`, but for what `Block.pairs` raises.
+        InputError: a file can't be read or is damaged, or two files differ in
+            length.
     """
     for corpus, file in enumerate(files):
         yield from read_part(Part(corpus, file), size, line_bytes)
 
 
 def read_part(
-    part: Part, size: int = BLOCK_BYTES, line_bytes: int = LINE_BYTES
+    part: Part,
+    size: int = BLOCK_BYTES,
+    line_bytes: int = LINE_BYTES,
+    refuse_long: bool = False,
 ) -> Iterator[Block]:
-    """Yields the lines of a part in blocks. Raises as `read_blocks`."""
+    """Yields the lines of a part in blocks.
+
+    Args:
+        part: of a corpus.
+        size, line_bytes: see `read_blocks`.
+        refuse_long: whether lines of more bytes are refused, not emptied.
+
+    Raises:
+        InputError: as `read_blocks`, or a line is refused.
+    """
     _, file, number, begin, end, target, skipped = part
     ends = [(begin, end), (target, None)]
     with contextlib.ExitStack() as stack:
@@ -135,7 +152,10 @@ def read_part(
         for path, (first, last) in zip(file.paths, ends, strict=False):
             readings.append(stack.enter_context(read_errors(path)))
             opened = stack.enter_context(file.opened(path))
-            sides.append(lines_of_block(opened, first, last, line_bytes))
+            side = lines_of_block(opened, first, last, line_bytes)
+            if refuse_long:
+                side = _not_long(side, path, line_bytes)
+            sides.append(side)
         sources, *others = sides
         for other in others:
             next(itertools.islice(other, skipped, skipped), None)
@@ -160,6 +180,17 @@ def read_part(
                     refuse_unequal_files(file, number, number + rest)
             if number == 1:
                 refuse_old_line_ends(lines[0], file.source)
+
+
+def _not_long(lines, path, limit):
+    """Yields lines; refuses one with more bytes, which may have no end."""
+    for number, line in enumerate(lines, start=1):
+        if is_over_long(line, limit):
+            raise InputError(
+                f"{path}, line {number}: more than {limit:,} bytes. "
+                "Accepted: shorter lines"
+            )
+        yield line
 
 
 def _some(lines, size):

@@ -13,23 +13,19 @@ _SKIPPED = 1 << 16  # bytes of an over-long line that are read at a time
 _COUNTED = 1 << 20  # bytes that are read at a time where lines are counted
 
 
-def bounded_lines(
-    file: BinaryIO, limit: int = LINE_BYTES, skip: bool = True
-) -> Iterator[bytes]:
+def bounded_lines(file: BinaryIO, limit: int = LINE_BYTES) -> Iterator[bytes]:
     """Yields the lines of a file; of an over-long one only its beginning.
 
     Args:
         file: a binary file.
         limit: bytes of a line.
-        skip: True reads past the rest of an over-long line. A caller that
-            refuses such a line needn't wait for its end: a device has none.
 
     Yields:
         lines with their ends, and `limit + 1` bytes without an end of a line
         that has more: see `is_over_long`.
     """
     for line in _pieces(file, limit):
-        if skip and is_over_long(line, limit):
+        if is_over_long(line, limit):
             _skip_line(file)
         yield line
 
@@ -70,10 +66,11 @@ def lines_of_block(
     for line in _pieces(file, limit):
         if end is not None and begin >= end:
             return
+        yield line
         begin += len(line)
+        # Not before: who refuses such a line needn't wait for its end.
         if is_over_long(line, limit):
             begin += _skip_line(file)
-        yield line
 
 
 def count_lines_of_block(file: BinaryIO, begin: int, end: int | None) -> int:

@@ -1,32 +1,25 @@
-"""Corpus files: parallel text, TSV or pairs of files, streamed.
+"""Corpus files: parallel text, TSV or pairs of files, plain or packed.
 
-Nothing is held but the line being read, whatever the size of the corpus. What
-has another format is read as lines of TSV, see `corpus_formats`.
+What has another format is read as lines of TSV, see `corpus_formats`.
 """
 
 import contextlib
 import dataclasses
 import gzip
-import itertools
 import lzma
 import os
 import pathlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, NoReturn
 
-from keras_transformer.data.bounded_lines import (
-    LINE_BYTES,
-    bounded_lines,
-    is_over_long,
-)
 from keras_transformer.data.corpus_formats import (
     Languages,
     as_table,
     corpus_format,
     languages_in,
 )
-from keras_transformer.errors import InputError, shown
+from keras_transformer.errors import InputError
 from keras_transformer.system.pipes import open_file
 from keras_transformer.system.remote import RemotePath, any_path
 
@@ -115,143 +108,11 @@ class CorpusFile:
         with read_errors(self.source), open_bytes(self.source) as file:
             return languages_in(file, self.source)
 
-    def pairs(
-        self, line_bytes: int = LINE_BYTES, long: list[int] | None = None
-    ) -> Iterator[Pair]:
-        """Yields (source, target) as written, without line ends.
-
-        A blank line of a TSV file gives a pair of empty strings.
-
-        Args:
-            line_bytes: see `read_lines`.
-            long: see `read_lines`.
-
-        Raises:
-            InputError: a file can't be read, is damaged, isn't UTF-8, has a
-                line of one column or an over-long one, or the two files
-                differ in length.
-        """
-        if self.target is None:
-            return _table_pairs(self, line_bytes, long)
-        return _aligned_pairs(self.source, self.target, line_bytes, long)
-
     def __str__(self) -> str:
         return ",".join(str(path) for path in self.paths)
 
 
 CorpusSpec = str | os.PathLike | tuple | CorpusFile
-# What `sentence_pairs` takes. Two files are no tuple there, but one name.
-_File = str | os.PathLike | CorpusFile
-Pairs = _File | Iterable[_File] | Iterable[Pair]
-
-
-def read_pairs(
-    specs: Iterable[CorpusSpec],
-    line_bytes: int = LINE_BYTES,
-    languages: Languages | None = None,
-) -> Iterator[Pair]:
-    """Yields the (source, target) pairs of several corpus files, in order.
-
-    Args:
-        specs: the files.
-        line_bytes: of a line, at most.
-        languages: see `CorpusFile.languages`.
-
-    Raises:
-        InputError: as `CorpusFile.parse` and `CorpusFile.pairs`.
-    """
-    files = [
-        dataclasses.replace(CorpusFile.parse(spec), languages=languages)
-        for spec in specs
-    ]
-    return itertools.chain.from_iterable(
-        file.pairs(line_bytes) for file in files
-    )
-
-
-def sentence_pairs(
-    given: Pairs, most: int | None = None, languages: Languages | None = None
-) -> list[Pair]:
-    """All pairs of sentences, given as such or as files.
-
-    Args:
-        given: (source, target) pairs of strings; or a corpus file, or
-            several, each a path of a TSV file or `"SOURCE,TARGET"`.
-        most: pairs, at most; None: any number.
-        languages: see `CorpusFile.languages`.
-
-    Raises:
-        InputError: a file can't be read, something is no pair, or there are
-            more.
-    """
-    is_file = isinstance(given, _File)
-    several: list = [given] if is_file else list(_at_most(given, most, "pairs"))
-    if all(isinstance(spec, _File) for spec in several):
-        names = ", ".join(map(str, several))
-        pairs = read_pairs(several, languages=languages)
-        return list(_at_most(pairs, most, names))
-    for pair in several:
-        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
-        if not is_pair or not all(isinstance(text, str) for text in pair):
-            raise InputError(
-                f"{shown(pair)}: no pair of sentences. Accepted: "
-                '("source", "target"), or files such as "dev.tsv"'
-            )
-        if all(map(os.path.isfile, pair)):
-            raise InputError(
-                f'{shown(pair)}: two files. Accepted: "{",".join(pair)}"'
-            )
-    return [(source, target) for source, target in several]
-
-
-def _at_most(pairs, most, name):
-    for number, pair in enumerate(pairs):
-        if number == most:
-            raise InputError(
-                f"{name}: more than {most:,} pairs. Accepted: up to so many, "
-                "such as a random sample"
-            )
-        yield pair
-
-
-def read_lines(
-    path: str | os.PathLike,
-    line_bytes: int = LINE_BYTES,
-    long: list[int] | None = None,
-    opened: Callable[[Any], Any] | None = None,
-) -> Iterator[str]:
-    """Yields the lines of a UTF-8 text file, plain or packed, unended.
-
-    Args:
-        path: of the file.
-        line_bytes: of a line; one with more is over-long.
-        long: gets the numbers of over-long lines, in whose place empty ones
-            are given; None: they are refused.
-        opened: as `open_bytes`, which None is.
-
-    Raises:
-        InputError: the file can't be read, is damaged, isn't UTF-8, has an
-            over-long line, or CR alone at its line ends; the message names
-            the file and the line.
-    """
-    opened = opened or open_bytes
-    with read_errors(path) as reading, opened(path) as file:
-        lines = bounded_lines(file, line_bytes, skip=long is not None)
-        for number, line in enumerate(lines, start=1):
-            reading.line = number
-            if is_over_long(line, line_bytes):
-                if long is None:
-                    raise InputError(
-                        f"{path}, line {number}: more than {line_bytes:,} "
-                        "bytes. Accepted: shorter lines"
-                    )
-                long.append(number)
-                line = b"\n"
-            if number == 1:
-                line = line.removeprefix(BYTE_ORDER_MARK)
-            yield decoded(line, path, number)
-        if reading.line == 1:
-            refuse_old_line_ends(line, path)
 
 
 @dataclasses.dataclass
@@ -380,18 +241,6 @@ def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
     raise InputError(f"{problem}. Accepted: text in UTF-8, plain, gzip or xz")
 
 
-def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
-    """A line as text, without its end. Raises as `as_text` does."""
-    text = as_text(line, path, number)
-    return text.removesuffix("\n").removesuffix("\r")
-
-
-def _table_pairs(file, line_bytes, long):
-    lines = read_lines(file.source, line_bytes, long, file.opened)
-    for number, line in enumerate(lines, start=1):
-        yield pair_of_columns(line, f"{file.source}, line {number}")
-
-
 def pair_of_columns(line: str, where: str) -> Pair:
     """The first two columns of a line of TSV; of a blank line two texts "".
 
@@ -412,26 +261,6 @@ def pair_of_columns(line: str, where: str) -> Pair:
     if not line.strip():
         return "", ""
     raise InputError(f"{where}: one column. Accepted: {ACCEPTED_LINE}")
-
-
-def _aligned_pairs(source, target, line_bytes, long):
-    missing = object()
-    sources, targets = (
-        read_lines(path, line_bytes, long) for path in (source, target)
-    )
-    pairs = itertools.zip_longest(sources, targets, fillvalue=missing)
-    for count, (left, right) in enumerate(pairs):
-        if left is missing or right is missing:
-            # The longer one is read to its end, to name both counts.
-            longer = (
-                count + 1 + sum(1 for _ in sources) + sum(1 for _ in targets)
-            )
-            refuse_unequal_files(
-                CorpusFile(source, target),
-                count if left is missing else longer,
-                count if right is missing else longer,
-            )
-        yield left, right
 
 
 def refuse_unequal_files(

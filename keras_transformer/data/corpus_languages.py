@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.corpus_pairs import file_pairs
 from keras_transformer.data.keys import without_tags
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
@@ -94,7 +95,7 @@ def _unsaid(config, files):
         "name such as train.en-de.tsv"
     )
     file = files[0]
-    pairs = list(itertools.islice(file.pairs(long=[]), _LOOKED_AT))
+    pairs = list(itertools.islice(file_pairs(file, long=[]), _LOOKED_AT))
     sources = _scripts(without_tags(source) for source, _ in pairs)
     targets = _scripts(target for _, target in pairs)
     return (

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
-from keras_transformer.constants import SIDES
+from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import Block
 from keras_transformer.data.cleaning import (
     Cleaner,
@@ -25,7 +24,7 @@ from keras_transformer.data.cleaning import (
     keep_by_length,
 )
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.database import CHUNK, Database
+from keras_transformer.data.database import Database
 from keras_transformer.data.filters import ALIGNMENT
 from keras_transformer.data.keys import key_range, pair_keys
 from keras_transformer.data.masking import mask_pair
@@ -159,24 +158,16 @@ class CorpusTasks:
         return counts
 
     def write_counts(self, side: str, shard: int, shards: int) -> None:
-        """Counts the tokens of a side of a training shard, into a file.
-
-        Beside it are the sentences as numbers of these tokens, so that text
-        is split only once.
-        """
+        """Counts the tokens of a side of a training shard, into a file."""
         self._set_up()
-        from keras_transformer.data.corpus_tokenizers import number_tokens
+        from keras_transformer.data.corpus_tokenizers import token_counts
 
         rows = self.texts("train", shard, shards, side)
-        texts = ([text for (text,) in part] for part in rows)
-        tokens, ids = number_tokens(texts, self._splits[side])
-        path = self._counts_path(side, shard)
-        n = np.bincount(ids.values, minlength=len(tokens))
-        self._database.write(path, {"token": tokens, "n": n})
-        np.savez(path.with_suffix(".npz"), *ids)
-
-    def _counts_path(self, side, shard):
-        return self._work / f"{side}_tokens" / f"{shard:06d}.parquet"
+        lines = (text for part in rows for (text,) in part)
+        counts = token_counts(lines, self._config, side)
+        path = self._work / f"{side}_tokens" / f"{shard:06d}.parquet"
+        numbers = np.array([*counts.values()], np.int64)
+        self._database.write(path, {"token": [*counts], "n": numbers})
 
     def encode(self, split: str, shard: int, shards: int) -> EncodedShard:
         """Writes the records of a shard, their lengths, and dev's text."""
@@ -202,7 +193,6 @@ class CorpusTasks:
         tokens = np.zeros((2, 2), np.int64)
         lines: list[str] = []
         unknown = [each.unknown_ids() for each in self._tokenizers]
-        numbered = [self._numbered(split, side, shard) for side in SIDES]
 
         def batches():
             for pairs in texts:
@@ -211,12 +201,9 @@ class CorpusTasks:
                     # Evaluation translates the text as it was.
                     pairs = [self._masked(pair) for pair in pairs]
                 sides = [
-                    next(ids) if ids else Ids.of(tokenizer.tokenize(side))
-                    for tokenizer, ids, side in zip(
-                        self._tokenizers,
-                        numbered,
-                        zip(*pairs, strict=True),
-                        strict=True,
+                    Ids.of(tokenizer.tokenize(side))
+                    for tokenizer, side in zip(
+                        self._tokenizers, zip(*pairs, strict=True), strict=True
                     )
                 ]
                 for keep in (self._keep_by_length, self._keep_aligned):
@@ -264,25 +251,6 @@ class CorpusTasks:
     def _masked(self, pair):
         return mask_pair(pair, self._config.markup_patterns)[0]
 
-    def _numbered(self, split, side, shard):
-        """The ids of what `write_counts` has split, some at a time; or None."""
-        path = self._counts_path(side, shard)
-        if split != "train" or not path.exists():
-            return None
-        import tensorflow as tf
-
-        from keras_transformer.data.records import Ids
-
-        (tokens,) = self._database.arrays(
-            f"SELECT token FROM read_parquet('{path}')"
-        )
-        tokenizer = self._tokenizers[SIDES.index(side)]
-        ids = tokenizer.ids_of(tf.constant(tokens.tolist(), tf.string)).numpy()
-        with np.load(path.with_suffix(".npz")) as arrays:
-            values, lengths = arrays.values()
-        bounds = [*range(0, len(lengths), CHUNK), len(lengths)]
-        return Ids(ids[values], lengths).parts(bounds)
-
     def texts(
         self, split: str, shard: int, shards: int, sides: str = "source, target"
     ) -> Iterator[list[tuple]]:
@@ -307,17 +275,6 @@ class CorpusTasks:
         from keras_transformer.data.alignment import AlignmentModel
 
         return AlignmentModel.load(self._folder / ALIGNMENT_MODEL)
-
-    @functools.cached_property
-    def _splits(self):
-        """For each side with a vocabulary, what splits its text."""
-        from keras_transformer.data.corpus_tokenizers import split_function
-
-        return {
-            side: split_function(self._config, side)
-            for side in SIDES
-            if getattr(self._config, f"{side}_kind") not in SUBWORD_KINDS
-        }
 
     @functools.cached_property
     def _tokenizers(self):

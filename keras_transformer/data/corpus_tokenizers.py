@@ -8,10 +8,6 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
-import tensorflow as tf
-
-from keras_transformer.compat import graph_function
 from keras_transformer.config import Config
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
@@ -20,7 +16,6 @@ from keras_transformer.data.prepared import (
     TARGET_TOKENIZER,
     PreparedData,
 )
-from keras_transformer.data.records import Ids
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     is_chinese,
@@ -37,6 +32,7 @@ from keras_transformer.text.tokenizer_training import (
 )
 from keras_transformer.text.vocabulary_training import (
     MAX_SENTENCES,
+    count_tokens,
     frequent_tokens,
 )
 
@@ -193,56 +189,13 @@ def side_tokenizer(
     return tokenizer(tokens, **options)
 
 
-def counting_tokenizer(config: DataConfig, side: str) -> LookupTokenizer:
-    """The same without tokens: splitting needs no vocabulary."""
+def token_counts(
+    lines: Iterable[str], config: DataConfig, side: str
+) -> collections.Counter:
+    """Counts the tokens of a side that has a vocabulary; see `count_tokens`."""
+    # Splitting needs no vocabulary.
     tokens = [*SPECIAL_TOKENS, *side_tags(config, side), *config.symbols]
-    return side_tokenizer(config, side, tokens)
-
-
-def split_function(
-    config: DataConfig, side: str
-) -> tf.types.experimental.Callable:
-    """What splits the text of a side that has a vocabulary.
-
-    Returns:
-        a function from strings `(B,)` to different tokens `(U,)`, the index
-        among them of each token int32 `(M,)`, and tokens of each string int64
-        `(B,)`.
-    """
-    tokenizer = counting_tokenizer(config, side)
-
-    def split(strings):
-        tokens = tokenizer.split(strings)  # (B, None)
-        different, indices = tf.unique(tokens.flat_values)
-        return different, indices, tokens.row_lengths()
-
-    return graph_function(split, [tf.TensorSpec([None], tf.string)])
-
-
-def number_tokens(
-    texts: Iterable[list[str]], split: tf.types.experimental.Callable
-) -> tuple[list[str], Ids]:
-    """Numbers the tokens of text as they come.
-
-    Args:
-        texts: sentences, some at a time.
-        split: of `split_function`.
-
-    Returns:
-        the tokens in the order of their numbers, and the sentences as numbers.
-    """
-    numbers: dict[bytes, int] = {}
-    parts = []
-    for part in texts:
-        different, indices, lengths = (
-            x.numpy() for x in split(tf.constant(part))
-        )
-        found = [
-            numbers.setdefault(token, len(numbers))
-            for token in different.tolist()
-        ]
-        parts.append(Ids(np.array(found, np.int32)[indices], lengths))
-    return [token.decode() for token in numbers], Ids.joined(parts)
+    return count_tokens(lines, side_tokenizer(config, side, tokens).split)
 
 
 def side_tags(config: DataConfig, side: str) -> tuple[str, ...]:

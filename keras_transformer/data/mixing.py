@@ -28,6 +28,7 @@ from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import TAG, TAG_NAME
 from keras_transformer.data.bounded_lines import LINE_BYTES
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
+from keras_transformer.data.corpus_pairs import file_pairs
 from keras_transformer.data.keys import KEY_BITS
 from keras_transformer.errors import InputError
 from keras_transformer.system.remote import RemotePath
@@ -120,8 +121,8 @@ class WeightedCorpus:
     def pairs(
         self, line_bytes: int = LINE_BYTES, long: list[int] | None = None
     ) -> Iterator[Pair]:
-        """As `CorpusFile.pairs`, sources with the tag before them."""
-        return tagged(self.file.pairs(line_bytes, long), self.tag)
+        """As `file_pairs`, sources with the tag before them."""
+        return tagged(file_pairs(self.file, line_bytes, long), self.tag)
 
     def __str__(self) -> str:
         weight = "" if self.weight == 1 else f"*{self.weight:g}"

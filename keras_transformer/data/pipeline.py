@@ -139,8 +139,7 @@ class Pipeline:
                 "target": [target for _, target in pairs],
             }
             self._progress("reading dev", report.read, None)
-        # Of two files, both lines of a pair may be.
-        report.drop_long_lines(len(set(long)))
+        report.drop_long_lines(len(long))
         require_pairs(report, str(dev))
 
     def _keys(self, pairs):

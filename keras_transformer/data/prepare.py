@@ -11,15 +11,22 @@ import pathlib
 import shlex
 import shutil
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from keras_transformer.config.data import DataConfig
+from keras_transformer.config.presets import AUTO, resolved, settings_of
 from keras_transformer.data.cleaning import script_hint
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.corpus_languages import with_languages
+from keras_transformer.data.corpus_languages import (
+    share_script,
+    with_languages,
+)
+from keras_transformer.data.corpus_pairs import file_pairs
 from keras_transformer.data.corpus_tokenizers import (
     existing_tokenizers,
     save_tokenizers,
+    tokenizer_settings,
 )
 from keras_transformer.data.engines import ENGINES, local_engine
 from keras_transformer.data.filters import ALIGNMENT, check_filters
@@ -38,7 +45,7 @@ from keras_transformer.data.prepared import (
     sealed,
 )
 from keras_transformer.documents.glossary import Glossary
-from keras_transformer.errors import InputError, require_kind
+from keras_transformer.errors import InputError
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.files import write_json
 from keras_transformer.system.remote import (
@@ -53,15 +60,24 @@ from keras_transformer.version import versions
 _LOOKED_AT = 1000  # pairs of a corpus whose scripts are compared
 # Share of tokens of training text that existing tokenizers needn't know.
 _MOST_UNKNOWN = 0.05
+# Who sets one of these has chosen the vocabularies.
+_OF_VOCABULARIES = (
+    "shared_vocabulary",
+    "source_tokenizer",
+    "target_tokenizer",
+    "source_vocabulary_size",
+    "target_vocabulary_size",
+)
 
 
 def prepare(
     train: WeightedCorpus | CorpusSpec | Iterable[WeightedCorpus | CorpusSpec],
     out: str | os.PathLike,
-    config: DataConfig | None = None,
+    config: DataConfig | Mapping | str | os.PathLike | None = None,
     dev: WeightedCorpus | CorpusSpec | float | None = None,
     progress: Progress | None = None,
     *,
+    preset: str | None = None,
     tokenizers: str | os.PathLike | None = None,
     add_tokens: Sequence[str] = (),
     held_out: Iterable[CorpusSpec] = (),
@@ -70,6 +86,7 @@ def prepare(
     engine: str = "local",
     master: str | None = None,
     terms: str | os.PathLike | None = None,
+    **data: Any,
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
@@ -95,17 +112,19 @@ def prepare(
             a list: `[("train.en", "train.zh")]`.
         out: the target path, a folder that doesn't exist or is empty; or an
             address, see `remote`.
-        config: languages, tokenizers, cleaning; None: the defaults. Names
-            of files may say the languages, see `with_languages`.
+        config: what differs from the preset: a `DataConfig`, in its stead;
+            `{"data": {key: value}}`; or a YAML file of that.
         dev: a corpus file; or the fraction of the pairs to hold out, above 0
             and below 1; or None.
         progress: called with (stage, done, total or None), in pairs.
+        preset: whose data section is taken; None or "auto": SentencePiece,
+            with one vocabulary where both languages are of one script.
         tokenizers: a run or prepared data whose tokenizers are used, and no
-            new ones made; `config` must be one that they fit.
+            new ones made; the configuration must be one that they fit.
         add_tokens: tokens that `tokenizers` get where they lack them; a run
             that starts from theirs learns them. `▁` is a space.
         held_out: further corpus files, such as test sets, whose pairs
-            `config.remove_leaked` keeps out of training, as those of a dev
+            `data.remove_leaked` keeps out of training, as those of a dev
             file; nothing else is made of them.
         workers: processes that do the work, 1: this one; None: one a core,
             if the corpus is large enough. Of the engine local only.
@@ -116,7 +135,11 @@ def prepare(
         master: the address of Spark's cluster; None: what Spark's own
             configuration says, else all cores of this machine.
         terms: glossary (see `Glossary.read`) whose terms are annotated in
-            sources, as `config.term_share` says, beside phrases of the corpus.
+            sources, as `data.term_share` says, beside phrases of the corpus.
+        **data: values of the data section, such as `source_language="de"`.
+            The languages have to be given, unless a preset, `tokenizers` or
+            the names of files say them: `train.de-en.tsv`, or `train.de` and
+            `train.en`.
 
     Returns:
         The prepared data; of an address only what the manifest has. Its
@@ -131,13 +154,23 @@ def prepare(
         and `tokenizers` that know too few tokens.
 
     Raises:
-        InputError: a language isn't said, `out` is taken or can't be written,
-            a corpus file or the tokenizers can't be used, no pair is left, or
-            `held_out` is given and `config.remove_leaked` is "none"; or a
-            worker was killed. Nothing is left behind then.
+        InputError: a value isn't accepted, a language isn't said, `out` is
+            taken or can't be written, a corpus file or the tokenizers can't
+            be used, no pair is left, or `held_out` is given and
+            `data.remove_leaked` is "none"; or a worker was killed. Nothing is
+            left behind then.
+
+    Example:
+        >>> data = prepare(
+        ...     "train.tsv",
+        ...     "data/en-de",
+        ...     dev=0.02,
+        ...     source_language="en",
+        ...     target_language="de",
+        ... )
+        >>> data.counts
+        {'train': 26679, 'dev': 534}
     """
-    require_kind(config, DataConfig, "config")
-    config = config or DataConfig()
     if add_tokens and tokenizers is None:
         raise InputError(
             "add_tokens goes with tokenizers, of a run that learns them. "
@@ -148,7 +181,8 @@ def prepare(
         parse_dev(dev),
         [WeightedCorpus(CorpusFile.parse(spec)) for spec in held_out],
     )
-    config = with_tags(with_languages(config, inputs.train), inputs.tagged)
+    config = _section(config, preset, data, inputs.train, tokenizers)
+    config = with_tags(config, inputs.tagged)
     inputs.check(config)
     inputs = inputs.in_languages(config.source_language, config.target_language)
     out = any_path(out)
@@ -156,8 +190,7 @@ def prepare(
     described = inputs.describe()
     for corpus in inputs.train:
         if hint := _hint(corpus, config):
-            # Of the caller of `api.preparing`.
-            warnings.warn(hint, stacklevel=3)
+            warnings.warn(hint, stacklevel=2)
     glossary = None
     if terms is not None:
         if not config.term_share:
@@ -204,7 +237,7 @@ def prepare(
         warnings.warn(
             "the filter alignment drops nothing: too few pairs, or too many "
             "whose sides don't translate each other, to tell these from others",
-            stacklevel=3,
+            stacklevel=2,
         )
     for side, share in manifest["report"]["train_unknown_share"].items():
         if existing and share > _MOST_UNKNOWN:
@@ -212,11 +245,54 @@ def prepare(
                 f"{share:.0%} of the {side} tokens of training are unknown to "
                 f"the tokenizers of {tokenizers}: lost, or spelled in bytes. "
                 "Try a run that was trained on such text",
-                stacklevel=3,
+                stacklevel=2,
             )
     if isinstance(out, RemotePath):
         return PreparedData(out, manifest, config)
     return PreparedData.load(out)
+
+
+def _section(config, preset, data, train, tokenizers) -> DataConfig:
+    """The data section that arguments of `prepare` make."""
+    if not isinstance(config, DataConfig):
+        changes = [*settings_of(config), ({"data": data}, "prepare")]
+        return data_config(train, preset, changes, tokenizers)
+    if preset is not None:
+        raise InputError(
+            f"prepare takes a preset or a DataConfig. Received: {preset!r} "
+            "and a DataConfig. Accepted beside a preset: values such as "
+            'source_language="de"'
+        )
+    return with_languages(dataclasses.replace(config, **data), train)
+
+
+def data_config(
+    train: Sequence[WeightedCorpus],
+    preset: str | None,
+    changes: Sequence[tuple[dict, str]],
+    tokenizers: str | os.PathLike | None = None,
+) -> DataConfig:
+    """The data section of a corpus, with its languages.
+
+    Args:
+        train: the corpora of training.
+        preset: its name; None or "auto": see `prepare`.
+        changes: `{"data": {key: value}}` and where it comes from.
+        tokenizers: a run or prepared data whose tokenizers will be used.
+
+    Raises:
+        InputError: a value isn't accepted, or a language isn't said.
+    """
+    name = None if preset == AUTO else preset
+    taken_over = None
+    if tokenizers is not None:
+        taken_over = {"data": tokenizer_settings(tokenizers)}
+    section = resolved(name, changes, taken_over=taken_over).data
+    section = with_languages(section, train)
+    given = {key for change, _ in changes for key in change.get("data", {})}
+    if name or tokenizers is not None or not given.isdisjoint(_OF_VOCABULARIES):
+        return section
+    return dataclasses.replace(section, shared_vocabulary=share_script(section))
 
 
 def as_corpora(
@@ -230,7 +306,7 @@ def as_corpora(
 
 def _hint(corpus, config):
     """A sentence about a corpus in scripts of other languages, or None."""
-    pairs = corpus.file.pairs(config.max_line_bytes, [])
+    pairs = file_pairs(corpus.file, config.max_line_bytes, [])
     hint = script_hint(list(itertools.islice(pairs, _LOOKED_AT)), config)
     if not hint:
         return None

@@ -11,7 +11,8 @@ import numpy as np
 
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.corpus import read_pairs, unreadable
+from keras_transformer.data.corpus import unreadable
+from keras_transformer.data.corpus_pairs import read_pairs
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError, shown
 from keras_transformer.languages import base_language

@@ -104,17 +104,6 @@ class LookupTokenizer(Tokenizer):
         strings = tf.convert_to_tensor(strings, tf.string)
         return self._tagged(self.normalizer(strings), self._split)
 
-    def ids_of(self, tokens: tf.Tensor) -> tf.Tensor:
-        """The id of each token, as `split` gives them.
-
-        Args:
-            tokens: string tensor of any shape.
-
-        Returns:
-            int32, shaped as `tokens`.
-        """
-        return tf.cast(self._ids.lookup(tokens), tf.int32)
-
     def with_tokens(self, added: Sequence[str]) -> Self:
         """See `Tokenizer.with_tokens`."""
         return type(self)([*self.tokens(), *added], **self.options())
@@ -140,7 +129,7 @@ class LookupTokenizer(Tokenizer):
 
     def _encode(self, strings):
         tokens = self._split(strings)
-        return tf.ragged.map_flat_values(self.ids_of, tokens)
+        return tf.cast(self._ids.lookup(tokens), tf.int32)
 
     def _pieces_of(self, strings):
         return self._split(strings)

@@ -1,4 +1,4 @@
-"""Word vectors, trained elsewhere: word2vec (text, binary) and GloVe (text)."""
+"""Word vectors, trained elsewhere: word2vec and GloVe, as text."""
 
 import contextlib
 import gzip
@@ -11,9 +11,8 @@ import numpy as np
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 
-_ACCEPTED = "Accepted: word2vec text or binary, or GloVe text"
+_ACCEPTED = "Accepted: word2vec or GloVe, as text"
 # Bytes. No sound file has longer ones; a damaged one can't fill the memory.
-_LONGEST_TOKEN = 4096
 _LONGEST_LINE = 1 << 20
 _LONGEST_COUNT = 18  # digits
 
@@ -109,16 +108,7 @@ def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
     count, file_width = map(int, header)
     if file_width != width:
         raise _wrong_width(path, 1, file_width, width)
-    start = file.tell()
-    first = file.readline(_LONGEST_LINE).replace(b"\t", b" ")
-    numbers = first.partition(b" ")[2]
-    file.seek(start)
-    # Written numbers use few bytes; packed ones soon use others.
-    packed = numbers.translate(None, b"0123456789+-.eEnaifNAIF \t\r\n")
-    if numbers and not packed:
-        yield from _read_text(file, path, rows, width, 2, count)
-    else:
-        yield from _read_binary(file, path, rows, width, count)
+    yield from _read_text(file, path, rows, width, 2, count)
 
 
 def _is_count(field):
@@ -188,43 +178,8 @@ def _vector(numbers, path, line_number):
     return vector
 
 
-def _read_binary(file, path, rows, width, count):
-    """A token, a space and little-endian float32 numbers, `count` times."""
-    for entry in range(1, count + 1):
-        token = _read_token(file)
-        numbers = file.read(4 * width)
-        if token is None or len(numbers) < 4 * width:
-            raise _damaged(path, entry, count)
-        if token in rows:
-            vector = np.frombuffer(numbers, "<f4")
-            if not np.isfinite(vector).all():
-                raise _damaged(path, entry, count)
-            yield token, vector
-    if file.read(2).strip():
-        raise InputError(
-            f"{path}, line 1: announces {count} vectors of {width} numbers, "
-            f"but more follows. {_ACCEPTED}, whole"
-        )
-
-
-def _read_token(file):
-    """The bytes before the next space, or None if there is no such space."""
-    token = bytearray()
-    while (byte := file.read(1)) != b" ":
-        if not byte or len(token) > _LONGEST_TOKEN:
-            return None
-        token += byte
-    return bytes(token.lstrip(b"\n"))
-
-
 def _wrong_width(path, line_number, received, width):
     return InputError(
         f"{path}, line {line_number}: vectors of {received} numbers. "
-        f"Accepted: {width} numbers, as model.d_model says"
-    )
-
-
-def _damaged(path, entry, count):
-    return InputError(
-        f"{path}: damaged at vector {entry} of {count}. {_ACCEPTED}, whole"
+        f"{_ACCEPTED}, of {width} numbers, as model.d_model says"
     )

@@ -91,10 +91,16 @@ def count_tokens(
     Returns:
         Counter of tokens as `str`.
     """
-    split = graph_function(split, [tf.TensorSpec([None], tf.string)])
+
+    def counted(strings):
+        found = tf.unique_with_counts(split(strings).flat_values)
+        return found.y, found.count
+
+    counted = graph_function(counted, [tf.TensorSpec([None], tf.string)])
     counts: collections.Counter = collections.Counter()
     for batch in _batches(lines):
-        counts.update(split(tf.constant(batch)).flat_values.numpy().tolist())
+        tokens, numbers = (x.numpy().tolist() for x in counted(batch))
+        counts.update(dict(zip(tokens, numbers, strict=True)))
     return collections.Counter(
         {token.decode(): count for token, count in counts.items()}
     )

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
-from keras_transformer.data.corpus import sentence_pairs
+from keras_transformer.data.corpus_pairs import sentence_pairs
 from keras_transformer.data.model_1 import link, model_1
 from keras_transformer.errors import InputError
 from keras_transformer.search.shortlist import Lexicon
 from keras_transformer.text.tokenizer import encoded
 
 if TYPE_CHECKING:
-    from keras_transformer.data.corpus import Pair, Pairs
+    from keras_transformer.data.corpus import Pair
+    from keras_transformer.data.corpus_pairs import Pairs
     from keras_transformer.text.tokenizer import Tokenizer
     from keras_transformer.training.run import Run
 

@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 
 from keras_transformer.cli.main import main
-from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.corpus_pairs import read_pairs
 
 FEW = ("--paired-bs-n=60", "--beam-size=1")
 FEW_TRIALS = "--paired-ar-n=60"

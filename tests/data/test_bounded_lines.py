@@ -18,7 +18,8 @@ from keras_transformer.data.bounded_lines import (
     lines_of_block,
     shortened,
 )
-from keras_transformer.data.corpus import CorpusFile, read_pairs
+from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.corpus_pairs import file_pairs, read_pairs
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from tests.word_data import word_data
@@ -140,7 +141,7 @@ def test_long_lines_are_counted(files, tmp_path, form, workers):
 @pytest.mark.parametrize("form", ["tsv", "gz", "two"])
 def test_blocks_agree_with_a_stream(files, form):
     file, long = CorpusFile.parse(files[form]), []
-    streamed = list(file.pairs(LIMIT, long))
+    streamed = list(file_pairs(file, LIMIT, long))
     blocks = list(read_blocks([file], 40, LIMIT))
     rows = itertools.chain.from_iterable(block.pairs() for block in blocks)
     kept = [pair for pair in streamed if all(pair)]

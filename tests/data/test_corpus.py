@@ -9,8 +9,8 @@ import pytest
 
 from keras_transformer.cli.console import input_lines
 from keras_transformer.data.blocks import corpus_bytes, read_blocks
-from keras_transformer.data.corpus import (
-    CorpusFile,
+from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.corpus_pairs import (
     read_lines,
     read_pairs,
     sentence_pairs,

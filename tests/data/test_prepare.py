@@ -13,7 +13,7 @@ import keras_transformer as kt
 from keras_transformer.config import Config
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.batching import TrainingBatches
-from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.corpus_pairs import read_pairs
 from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.records import parse

@@ -26,12 +26,12 @@ def _text(vectors=VECTORS, end="\n"):
     return "".join(row + end for row in rows).encode()
 
 
-def _binary(separator=b"\n"):
-    body = b"".join(
-        token.encode() + b" " + np.array(numbers, "<f4").tobytes() + separator
+def _binary():
+    rows = (
+        token.encode() + b" " + np.array(numbers, "<f4").tobytes() + b"\n"
         for token, numbers in VECTORS.items()
     )
-    return b"5 3\n" + body
+    return b"5 3\n" + b"".join(rows)
 
 
 FORMATS = {
@@ -42,9 +42,7 @@ FORMATS = {
     "glove-tabs": _text().replace(b" ", b"\t"),
     "glove-tab-after-the-token": re.sub(rb"(?m)^(\S+) ", rb"\1\t", _text()),
     "word2vec-text-tabs": b"5\t3\n" + _text(end="\t\n").replace(b" ", b"\t"),
-    "word2vec-binary": _binary(),
-    "word2vec-binary-without-line-ends": _binary(b""),
-    "gzip": gzip.compress(_binary()),
+    "gzip": gzip.compress(_text()),
 }
 
 
@@ -75,7 +73,7 @@ DAMAGED = {
     "wrong width in GloVe": (b"a 1 2 3\nthe 1 2\n", "line 2: vectors of 2 num"),
     "wider GloVe": (
         b"a 1 2 3 4\n",
-        "line 1: vectors of 4 numbers. Accepted: 3",
+        "line 1: vectors of 4 numbers. Accepted: .* of 3 numbers",
     ),
     "wrong width in word2vec": (b"5 4\n", "line 1: vectors of 4 numbers"),
     "not a number": (b"a 1 2 3\nthe 1 x 3\n", "line 2: not a vector"),
@@ -85,10 +83,9 @@ DAMAGED = {
     "prose": (b"It was a dark night.\n", "line 1: not a vector"),
     "cut text": (b"5 3\n" + _text()[:-20], "line 5: vectors of|announces 5"),
     "cut text at a line": (b"9 3\n" + _text(), "line 1: announces 9 vectors"),
-    "cut binary": (_binary()[:-9], "damaged at vector 5 of 5"),
-    "longer binary": (_binary() + b"more", "line 1: announces 5 vectors"),
-    "cut gzip": (gzip.compress(_binary())[:-12], "a damaged gzip file"),
-    "binary noise": (b"5 3\n" + b"\xff" * 9000, "damaged at vector 1 of 5"),
+    "cut gzip": (gzip.compress(_text())[:-12], "a damaged gzip file"),
+    "binary word2vec": (_binary(), "line 2: .* as text"),
+    "binary noise": (b"5 3\n" + b"\xff" * 9000, "line 2: .* as text"),
 }
 
 

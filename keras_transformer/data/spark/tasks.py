@@ -133,14 +133,12 @@ def count_tokens(
         rows of `COUNTED_SCHEMA`.
     """
     set_up()
-    from keras_transformer.data.corpus_tokenizers import counting_tokenizer
-    from keras_transformer.text import vocabulary_training
+    from keras_transformer.data.corpus_tokenizers import token_counts
 
-    split = counting_tokenizer(config, side).split
     lines = (
         line for batch in batches for line in batch.column(side).to_pylist()
     )
-    counts = vocabulary_training.count_tokens(lines, split)
+    counts = token_counts(lines, config, side)
     table = {
         "token": pa.array(list(counts), pa.string()),
         "n": pa.array(list(counts.values()), pa.int64()),

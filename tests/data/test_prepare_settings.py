@@ -57,20 +57,3 @@ def test_tokenizers_of_a_run_name_the_languages(corpus, tmp_path):
 def test_a_preset_or_a_section_is_taken(corpus, tmp_path):
     with pytest.raises(kt.InputError, match="a preset or a DataConfig"):
         kt.prepare(corpus, tmp_path / "data", kt.DataConfig(), preset="tiny")
-
-
-@pytest.mark.parametrize("initial", [None, "runs/a"])
-def test_the_preset_follows_the_data(corpus, tmp_path, initial):
-    from keras_transformer.api.runs import TrainingRequest
-
-    data = kt.prepare(corpus, tmp_path / "data")
-    request = TrainingRequest("auto", [({"model": {"d_model": 64}}, "mine")])
-    config, said = request.config_for(data, initial)
-    assert config.model.d_model == 64
-    if initial:
-        assert said == "auto: starts from runs/a: finetune"
-        assert config.training == kt.preset("finetune").training
-    else:
-        assert config.model.tied_embeddings == "all"
-        assert said.startswith("auto: 60 pairs, no GPU: tatoeba, one vocab")
-        assert said.endswith("3 + 3 layers of width 64")
