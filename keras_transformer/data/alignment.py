@@ -33,6 +33,8 @@ from keras_transformer.text.tokenizer import Tokenizer, encoded
 # Links that the model is learned from, 24 bytes each and as many again while
 # they are made.
 _MOST_LINKS = 12_000_000
+# Ends the sorted codes, so that what isn't among them is found, too.
+_NO_CODE = np.array([np.iinfo(np.int64).max])
 _TOGETHER = 1024  # pairs that are tokenized at a time
 # Pairs of which the distribution of scores is taken.
 _COMPARED = 20_000
@@ -83,11 +85,11 @@ class AlignmentModel(NamedTuple):
         size = target.vocabulary_size
         sources, targets = _first_ids(pairs, longest, source, target)
         if not len(sources.lengths):
-            ratios = np.empty(0, np.float32)
-            return cls(np.empty(0, np.int64), ratios, ratios, size, -np.inf)
+            ratios = np.zeros(1, np.float32)
+            return cls(_NO_CODE, ratios, ratios, size, -np.inf)
         there, there_ratios = _ratios(sources, targets, size, 1)
         back, back_ratios = _ratios(targets, sources, 1, size)
-        codes = np.union1d(there, back)
+        codes = np.append(np.union1d(there, back), _NO_CODE)
         forward, backward = np.zeros((2, len(codes)), np.float32)
         forward[np.searchsorted(codes, there)] = there_ratios
         backward[np.searchsorted(codes, back)] = back_ratios
@@ -160,7 +162,6 @@ class AlignmentModel(NamedTuple):
         codes = sources.values[source].astype(np.int64) * self.targets
         codes += targets.values[target]
         index = np.searchsorted(self.codes, codes)
-        index = np.minimum(index, len(self.codes) - 1)
         index[self.codes[index] != codes] = -1
         forward, backward = (
             np.append(ratios, 0)[index]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from keras_transformer.data.bounded_lines import shortened
 from keras_transformer.data.corpus import (
+    BYTE_ORDER_MARK,
     DAMAGED,
     as_text,
     damage,
@@ -41,6 +42,8 @@ def decoded_lines(
             if first is None and number == 2:
                 refuse_old_line_ends(last, name)
             return
+        if number == 1:
+            line = line.removeprefix(BYTE_ORDER_MARK)
         last = line
         yield as_text(shortened(line), name, number)
 

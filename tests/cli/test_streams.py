@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from keras_transformer.training.run import Run
+from keras_transformer.translation.text_files import decoded_lines
 from tests.cli.conftest import (
     DATA_OPTIONS,
     ROOT,
@@ -104,6 +105,11 @@ def test_a_pipe_may_be_read_and_written():
         subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE).returncode
         == 0
     )
+
+
+def test_a_byte_order_mark_is_no_text():
+    lines = [b"\xef\xbb\xbfone\n", b"two\n"]
+    assert list(decoded_lines(lines, "stdin")) == ["one\n", "two\n"]
 
 
 def test_packed_lines_on_stdin_are_unpacked():

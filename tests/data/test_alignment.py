@@ -83,6 +83,12 @@ def test_workers_drop_the_same(corpus, tmp_path):
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
+def test_two_pairs_without_a_common_word_are_kept(tmp_path):
+    (tmp_path / "two.tsv").write_text("a b\tc d\ne f\tg h\n")
+    prepared = prepare([tmp_path / "two.tsv"], tmp_path / "data", CONFIG)
+    assert len(kept_pairs(prepared)) == 2
+
+
 def test_where_nothing_fits_nothing_is_dropped(tmp_path):
     sources, targets = zip(*sentences(2000, 3), strict=True)
     shifted = zip(sources, targets[1:] + targets[:1], strict=True)
