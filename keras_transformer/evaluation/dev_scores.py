@@ -16,7 +16,6 @@ from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
 from keras_transformer.evaluation.scoring import text_columns
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import (
@@ -88,8 +87,9 @@ class GreedyTranslator:
         tokenizers = run.source_tokenizer, run.target_tokenizer
         decoding = greedy(run.config.decoding)
         self.model = model
-        align = needs_alignment(decoding)
-        self._steps = IncrementalTransformer(model, align=align)
+        self._steps = IncrementalTransformer(
+            model, align=decoding.replace_unknown
+        )
         translator = Translator(
             *tokenizers,
             self._steps,

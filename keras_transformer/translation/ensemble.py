@@ -27,12 +27,10 @@ class EnsembleStep(NamedTuple):
 
     Attributes:
         logits: float32 `(B, K, V)`, log-probabilities of the next token.
-        attention: float32 `(B, K, S)`, or None unless asked for.
         cache: of each model, for the next step.
     """
 
     logits: tf.Tensor
-    attention: tf.Tensor | None
     cache: tuple[Cache, ...]
 
 
@@ -71,11 +69,6 @@ class Ensemble:
             for member in self._members
         )
 
-    def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """Positions that any member sees; see `StepModel.seen_source`."""
-        seen = [member.seen_source(source_ids) for member in self._members]
-        return tf.reduce_max(tf.stack(seen), axis=0)  # (B, S)
-
     def step(
         self, ids: tf.Tensor, cache: tuple, position: tf.Tensor
     ) -> EnsembleStep:
@@ -86,7 +79,6 @@ class Ensemble:
         ]
         return EnsembleStep(
             mean_log_probabilities([step.logits for step in steps]),
-            _mean([step.attention for step in steps]),  # (B, K, S)
             tuple(step.cache for step in steps),
         )
 

@@ -375,7 +375,7 @@ def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
         (["--alignment"], ["--alignment goes with --run"]),
         (["--n-best=5"], ["1 to 4", "Received: 5"]),
         (["--set=decoding.sampling=true"], ["decoding.sampling", "=false"]),
-        (["--set=decoding.coverage_penalty=0.2"], ["coverage_penalty=0.0"]),
+        (["--set=decoding.repetition_penalty=2"], ["repetition_penalty=1.0"]),
         (
             ["--set=decoding.length_normalization=gnmt"],
             ["length_normalization=average"],
