@@ -25,7 +25,7 @@ from keras_transformer.training.weights import (
     save_weights,
 )
 from keras_transformer.translation.details import text_translator
-from keras_transformer.translation.stream import stream_lines, translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.translator import Translator, greedy
 from keras_transformer.translation.workers import (
     translation_workers,
@@ -121,7 +121,7 @@ def _here(run, sources):
             translator = GreedyTranslator(run, model)
         translator.refresh()
         size = run.config.decoding.batch_size
-        return list(translate_lines(sources, translator, size))
+        return list(stream_lines(sources, one_by_one(translator), size))
 
     yield translate
 

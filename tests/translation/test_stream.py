@@ -2,11 +2,15 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.translation.details import text_translator
-from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 
 
 def shout(lines):
     return [line.upper() for line in lines]
+
+
+def translate_lines(lines, translate, **options):
+    return stream_lines(lines, one_by_one(translate), **options)
 
 
 @pytest.mark.parametrize("window", [1, 3, 7, 1000])
@@ -32,11 +36,11 @@ def test_blank_lines_stay_blank_and_reach_no_model():
         ([1, 9, 2, 8], {"batch_size": 2}, [[9, 8], [2, 1]]),
         # Long lines share smaller batches, or have one of their own.
         (
-            [10, 10, 10, 10, 4, 4, 2],
-            {"batch_size": 3, "max_characters": 20},
-            [[10, 10], [10, 10], [4, 4, 2]],
+            [380, 380, 380, 380, 200, 200, 100],
+            {"batch_size": 3},
+            [[380, 380], [380, 380], [200, 200, 100]],
         ),
-        ([99, 90, 1], {"max_characters": 50}, [[99], [90], [1]]),
+        ([599, 590, 1], {"batch_size": 2}, [[599], [590], [1]]),
         # The default fills batches of usual sentences.
         ([256] * 64, {}, [[256] * 64]),
         ([512] * 64, {}, [[512] * 32] * 2),
