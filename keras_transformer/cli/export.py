@@ -88,12 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "for the ranges of what is multiplied, which makes it faster",
     )
     parser.add_argument(
-        "--fallback",
-        action="store_true",
-        help="with int8: publishes float32 as the version before it, for "
-        "servers on other processors",
-    )
-    parser.add_argument(
         "--format",
         choices=FORMATS,
         help="tfserving: also writes models.config, batching.config, "
@@ -132,7 +126,6 @@ def run(arguments: argparse.Namespace) -> None:
         decoding=decoding,
         precision=arguments.precision,
         dev=arguments.dev,
-        fallback=arguments.fallback,
         quantization=arguments.quantization,
         progress=say,
         ensemble=arguments.ensemble,
