@@ -15,8 +15,6 @@ from keras_transformer.errors import InputError, require_kind
 if TYPE_CHECKING:
     from keras_transformer.data.corpus import Pairs
     from keras_transformer.exporting.verification.checks import CheckResult
-    from keras_transformer.exporting.writer.ctranslate2 import CTranslate2Report
-    from keras_transformer.exporting.writer.keras_file import KerasReport
     from keras_transformer.exporting.writer.saved_model import ExportReport
     from keras_transformer.training.run import Run
 
@@ -56,7 +54,7 @@ def export(
     progress: Callable[[str], None] | None = None,
     ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
     shortlist: Pairs | None = None,
-) -> ExportReport | KerasReport | CTranslate2Report:
+) -> ExportReport:
     """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
 
     What is written is checked in fresh processes, and there when all checks

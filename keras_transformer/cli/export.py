@@ -139,17 +139,13 @@ def _print_report(arguments, report):
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
-    checks = getattr(report, "checks", ())
-    rows = [(check.name, check.detail) for check in checks]
-    described = [
-        (name, getattr(report, name))
-        for name in ("signatures", "precision", "quantization")
-        if hasattr(report, name)
-    ]
-    rows += [
-        (name, value if isinstance(value, str) else ", ".join(value))
-        for name, value in described
-    ]
+    rows = [(check.name, check.detail) for check in report.checks]
+    described = {
+        "signatures": ", ".join(report.signatures or ()),
+        "precision": report.precision,
+        "quantization": report.quantization,
+    }
+    rows += [(name, value) for name, value in described.items() if value]
     rows += [
         ("size", f"{report.size / 2**20:.1f} MiB"),
         ("seconds", str(report.seconds)),
