@@ -244,7 +244,7 @@ def test_the_run_that_is_compared_has_the_same_shortlist(
     pairs = str(folder / "train.tsv")
     words = ["evaluate", "--run", str(folder / "run"), "--input", pairs]
     words += ["--against", str(other), "--shortlist", pairs]
-    assert main([*words, "--paired-bs", "--paired-bs-n=40"]) == 0
+    assert main([*words, "--paired-bs-n=40", "--paired-ar-n=40"]) == 0
     assert given == [(folder / "run", pairs), (other, pairs)]
 
 
