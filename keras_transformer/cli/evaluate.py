@@ -135,13 +135,12 @@ def run(arguments: argparse.Namespace) -> None:
     load_tensorflow(sentences=decoding_config(config, arguments).batch_size)
     from keras_transformer.api.evaluation import evaluate
     from keras_transformer.data.corpus import read_pairs
-    from keras_transformer.evaluation.analysis import report_of
-    from keras_transformer.evaluation.report import report_page
+    from keras_transformer.evaluation.report import Report, report_page
     from keras_transformer.evaluation.scoring import is_measured
 
     model, options = _model(arguments)
-    languages = model.config.data.languages
-    pairs = list(read_pairs(arguments.input, languages=languages))
+    data = model.config.data
+    pairs = list(read_pairs(arguments.input, languages=data.languages))
     measured = [is_measured(pair) for pair in pairs]
     sentences = sum(measured)
     if not sentences:
@@ -176,18 +175,24 @@ def run(arguments: argparse.Namespace) -> None:
                 text = next(translations) if counts else ""
                 file.write(" ".join(text.splitlines()) + "\n")
     compared = None
-    if arguments.report:
-        report = report_of(evaluation, model.config, systems, tests, scoring)
-        compared = report.compared
-        with output_file(arguments.report) as file:
-            file.write(report_page(report))
-    elif others:
+    if arguments.report or others:
         compared = scoring.compare(
             systems,
             evaluation.texts.references,
-            model.config.data.target_language,
+            data.target_language,
             tests,
         )
+    if compared and arguments.report:
+        report = Report(
+            compared,
+            systems,
+            evaluation.texts,
+            scoring,
+            data,
+            evaluation.truncated,
+        )
+        with output_file(arguments.report) as file:
+            file.write(report_page(report))
     _print(evaluation, compared, arguments.json)
 
 
