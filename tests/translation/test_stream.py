@@ -9,7 +9,7 @@ def shout(lines):
     return [line.upper() for line in lines]
 
 
-def translate_lines(lines, translate, **options):
+def translated(lines, translate, **options):
     return stream_lines(lines, one_by_one(translate), **options)
 
 
@@ -17,15 +17,15 @@ def translate_lines(lines, translate, **options):
 @pytest.mark.parametrize("count", [0, 1, 20])
 def test_order_is_kept(count, window):
     lines = [f"{'x' * (i * 7 % 5)}{i}" for i in range(count)]
-    found = list(translate_lines(lines, shout, batch_size=3, window=window))
+    found = list(translated(lines, shout, batch_size=3, window=window))
     assert found == [line.upper() for line in lines]
 
 
 def test_blank_lines_stay_blank_and_reach_no_model():
     lines = ["", "a\n", "  \n", "\r\n", "b", "\u2060\u200b"]
-    found = translate_lines(lines, lambda lines: [(x, 1) for x in lines])
+    found = translated(lines, lambda lines: [(x, 1) for x in lines])
     assert list(found) == ["", ("a", 1), "", "", ("b", 1), ""]
-    found = translate_lines([" ", "a"], shout, blank=lambda line: (line, 0))
+    found = translated([" ", "a"], shout, blank=lambda line: (line, 0))
     assert list(found) == [(" ", 0), "A"]
 
 
@@ -54,7 +54,7 @@ def test_batches(lengths, options, expected):
         return lines
 
     lines = ["x" * length for length in lengths]
-    assert list(translate_lines(lines, translate, **options)) == lines
+    assert list(translated(lines, translate, **options)) == lines
     assert batches == expected
 
 
@@ -67,7 +67,7 @@ def test_reads_no_more_than_a_window_ahead():
             read += 1
             yield "x"
 
-    results = translate_lines(lines(), shout, batch_size=2, window=4)
+    results = translated(lines(), shout, batch_size=2, window=4)
     assert read == 0
     next(results)
     assert read == 4
@@ -83,9 +83,7 @@ def test_texts_that_belong_together_stay_together():
         return [f"{source}|{prefix}" for source, prefix in lines]
 
     for window in (1, 2, 10):
-        found = list(
-            translate_lines(pairs, translate, batch_size=2, window=window)
-        )
+        found = list(translated(pairs, translate, batch_size=2, window=window))
         assert found == ["a|x", "", "bbb|", "|y"]
 
 
@@ -110,6 +108,6 @@ def test_a_blank_line_is_answered_before_the_next_is_read():
             read.append(line)
             yield line
 
-    results = translate_lines(lines(), shout, window=1)
+    results = translated(lines(), shout, window=1)
     assert [next(results), next(results)] == ["A", ""]
     assert read == ["a", ""]
