@@ -4,7 +4,7 @@ Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
 width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
 """
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import keras
 import tensorflow as tf
@@ -42,11 +42,11 @@ class Step(NamedTuple):
 
     Attributes:
         logits: float32 `(B, K, V)`, of the next token.
-        cache: for the next step.
+        cache: for the next step; of an ensemble, those of its models.
     """
 
     logits: tf.Tensor
-    cache: Cache
+    cache: Any
 
 
 class IncrementalTransformer(Sublayers):
