@@ -87,9 +87,6 @@ from keras_transformer.translation.distillation import distill as distill
 from keras_transformer.translation.generator import (
     TextGenerator as TextGenerator,
 )
-from keras_transformer.translation.stream import (
-    translate_lines as translate_lines,
-)
 from keras_transformer.translation.trained_run import TrainedRun as TrainedRun
 from keras_transformer.translation.translator import Translator as Translator
 from keras_transformer.version import __version__ as __version__

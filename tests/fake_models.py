@@ -34,7 +34,6 @@ class Cache(NamedTuple):
 
 class Step(NamedTuple):
     logits: Any
-    attention: Any
     cache: Any
 
 
@@ -42,9 +41,6 @@ class FakeModel:
     """How a cache of nested tensors follows its sentences and beams."""
 
     max_length = 32
-
-    def seen_source(self, source_ids):
-        return source_ids
 
     def reorder(self, cache, parents):
         return cache._replace(beams=_gather(cache.beams, parents, 1))
@@ -83,11 +79,11 @@ class RecurrentModel(FakeModel):
         width = self.embedding.shape[1]
         return Cache(
             beams={"hidden": tf.zeros([rows, beam_size, width])},
-            source=[summary, source_ids],
+            source=summary,
         )
 
     def step(self, ids, cache, index):
-        summary, source_ids = cache.source
+        summary = cache.source
         tf.debugging.assert_equal(tf.shape(summary)[0], tf.shape(ids)[0])
         hidden = tf.tanh(
             cache.beams["hidden"] @ self.recurrent
@@ -95,14 +91,7 @@ class RecurrentModel(FakeModel):
             + 0.1 * tf.cast(index, tf.float32)
         )
         logits = (hidden + summary[:, tf.newaxis]) @ self.output
-        keys = tf.gather(self.source_embedding, source_ids)
-        scores = tf.matmul(hidden, keys, transpose_b=True)
-        scores += tf.where(source_ids == PAD_ID, -1e9, 0.0)[:, tf.newaxis]
-        return Step(
-            logits,
-            tf.nn.softmax(scores),
-            cache._replace(beams={"hidden": hidden}),
-        )
+        return Step(logits, cache._replace(beams={"hidden": hidden}))
 
 
 class ScriptedModel(FakeModel):
@@ -118,7 +107,7 @@ class ScriptedModel(FakeModel):
     def step(self, ids, cache, index):
         last = tf.shape(self.table)[0] - 1
         row = self.table[tf.minimum(index, last)]
-        return Step(tf.gather(row, ids), None, cache)
+        return Step(tf.gather(row, ids), cache)
 
 
 class Uncached(FakeModel):
@@ -151,7 +140,6 @@ class Uncached(FakeModel):
         )[:, index]
         return Step(
             tf.reshape(logits, [rows, beam_size, -1]),
-            None,
             cache._replace(beams={"ids": prefix}),
         )
 

@@ -15,8 +15,6 @@ from keras_transformer.errors import InputError, require_kind
 if TYPE_CHECKING:
     from keras_transformer.data.corpus_pairs import Pairs
     from keras_transformer.exporting.verification.checks import CheckResult
-    from keras_transformer.exporting.writer.ctranslate2 import CTranslate2Report
-    from keras_transformer.exporting.writer.keras_file import KerasReport
     from keras_transformer.exporting.writer.saved_model import ExportReport
     from keras_transformer.training.run import Run
 
@@ -28,7 +26,6 @@ _OF_SAVED_MODEL = (
     "decoding",
     "precision",
     "dev",
-    "fallback",
     "warmup_texts",
     "ensemble",
     "shortlist",
@@ -52,13 +49,12 @@ def export(
     decoding: DecodingConfig | None = None,
     precision: str | None = None,
     dev: Pairs | None = None,
-    fallback: bool = False,
     warmup_texts: Sequence[str] | None = None,
     quantization: str | None = None,
     progress: Callable[[str], None] | None = None,
     ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
     shortlist: Pairs | None = None,
-) -> ExportReport | KerasReport | CTranslate2Report:
+) -> ExportReport:
     """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
 
     What is written is checked in fresh processes, and there when all checks
@@ -80,8 +76,6 @@ def export(
             `dev`; None: the search's.
         dev: pairs or files of them, see `sentence_pairs`: for "auto", and
             with "int8" for the ranges of what is multiplied.
-        fallback: whether a SavedModel in float32 is published before one in
-            int8, for servers on other processors.
         warmup_texts: source sentences for the server to warm up with; None:
             made of frequent tokens.
         quantization: of the weights with "ctranslate2"; None: "float32".
@@ -123,7 +117,6 @@ def export(
         decoding=decoding,
         precision=precision,
         dev=dev,
-        fallback=fallback or None,
         warmup_texts=warmup_texts,
         quantization=quantization,
         ensemble=ensemble or None,
@@ -156,22 +149,21 @@ def export(
         from keras_transformer.exporting.writer.keras_file import export_keras
 
         return export_keras(run, out, **common)
+    from keras_transformer.exporting.writer.saved_model import export_run
+
     common["lexicon"] = lexicon_of(run, shortlist)
     decoding, quantized = _with_precision(
-        run, decoding or run.config.decoding, precision, dev, fallback, common
+        run, decoding or run.config.decoding, precision, dev, common
     )
-    report = _published(
+    report = export_run(
         run,
         out,
-        decoding,
-        fallback,
-        {
-            "version": version,
-            "warmup_texts": warmup_texts,
-            "ensemble": ensemble,
-            **common,
-        },
-        quantized,
+        version=version,
+        decoding=decoding,
+        warmup_texts=warmup_texts,
+        ensemble=ensemble,
+        **quantized,
+        **common,
     )
     _write_server_files(out, format, progress)
     return report
@@ -233,24 +225,7 @@ def _check(format, **given):
             )
 
 
-def _published(run, out, decoding, fallback, common, quantized):
-    """A SavedModel, with one in float32 before it where that is wanted."""
-    from keras_transformer.exporting.registry.version_folders import (
-        choose_version,
-    )
-    from keras_transformer.exporting.writer.saved_model import export_run
-
-    if fallback and decoding.precision == "int8":
-        # Before the long work.
-        choose_version(out, choose_version(out, common["version"]) + 1)
-        full = dataclasses.replace(decoding, precision="float32")
-        before = export_run(run, out, decoding=full, **common)
-        common["progress"](f"published {before.path}, in float32")
-        common = {**common, "version": before.version + 1}
-    return export_run(run, out, decoding=decoding, **quantized, **common)
-
-
-def _with_precision(run, decoding, precision, dev, fallback, common):
+def _with_precision(run, decoding, precision, dev, common):
     """The search, in the precision asked for or measured to be the best.
 
     Returns:
@@ -279,8 +254,6 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
         raise InputError("precision auto needs a dev set (--dev FILE)")
     if dev and precision not in ("auto", "int8"):
         raise InputError("a dev set (--dev) goes with precision auto or int8")
-    if fallback and precision not in ("auto", "int8"):
-        raise InputError("fallback goes with precision int8 or auto")
     if precision == "int8":
         # Before the long work.
         require_int8()

@@ -203,11 +203,15 @@ def _evaluate(run, pairs):
 
 
 def _write_report(work, run, evaluation):
-    from keras_transformer.evaluation.analysis import report_of
-    from keras_transformer.evaluation.report import report_page
+    from keras_transformer.evaluation.report import Report, report_page
+    from keras_transformer.evaluation.scoring import Scoring
 
-    systems = {str(run.folder): evaluation.texts.translations}
-    report = report_of(evaluation, run.config, systems)
+    scoring, texts, data = Scoring(), evaluation.texts, run.config.data
+    systems = {str(run.folder): texts.translations}
+    compared = scoring.compare(systems, texts.references, data.target_language)
+    report = Report(
+        compared, systems, texts, scoring, data, evaluation.truncated
+    )
     path = work / "report.html"
     write_text(path, report_page(report))
     return path

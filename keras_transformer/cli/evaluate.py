@@ -117,21 +117,14 @@ def _add_comparison_options(parser):
         metavar="RUN|FILE",
         help="other runs, searched with the same options, or files of "
         "translations, a line for each pair, whose Chinese is simplified where "
-        "the references' is",
+        "the references' is; tests are the paired bootstrap (Koehn 2004) and "
+        "paired approximate randomisation (Riezler & Maxwell 2005)",
     )
-    group.add_argument(
-        "--paired-bs",
-        action="store_true",
-        help="test by paired bootstrap (Koehn 2004); without this and the "
-        "next: by both",
+    add_number(
+        group,
+        "--paired-ar-n",
+        "trials of the paired approximate randomisation (default: 10000)",
     )
-    group.add_argument(
-        "--paired-ar",
-        action="store_true",
-        help="test by paired approximate randomisation (Riezler & Maxwell "
-        "2005)",
-    )
-    add_number(group, "--paired-ar-n", "trials of the latter (default: 10000)")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -142,13 +135,12 @@ def run(arguments: argparse.Namespace) -> None:
     load_tensorflow(sentences=decoding_config(config, arguments).batch_size)
     from keras_transformer.api.evaluation import evaluate
     from keras_transformer.data.corpus_pairs import read_pairs
-    from keras_transformer.evaluation.analysis import report_of
-    from keras_transformer.evaluation.report import report_page
+    from keras_transformer.evaluation.report import Report, report_page
     from keras_transformer.evaluation.scoring import is_measured
 
     model, options = _model(arguments)
-    languages = model.config.data.languages
-    pairs = list(read_pairs(arguments.input, languages=languages))
+    data = model.config.data
+    pairs = list(read_pairs(arguments.input, languages=data.languages))
     measured = [is_measured(pair) for pair in pairs]
     sentences = sum(measured)
     if not sentences:
@@ -183,18 +175,24 @@ def run(arguments: argparse.Namespace) -> None:
                 text = next(translations) if counts else ""
                 file.write(" ".join(text.splitlines()) + "\n")
     compared = None
-    if arguments.report:
-        report = report_of(evaluation, model.config, systems, tests, scoring)
-        compared = report.compared
-        with output_file(arguments.report) as file:
-            file.write(report_page(report))
-    elif others:
+    if arguments.report or others:
         compared = scoring.compare(
             systems,
             evaluation.texts.references,
-            model.config.data.target_language,
+            data.target_language,
             tests,
         )
+    if compared and arguments.report:
+        report = Report(
+            compared,
+            systems,
+            evaluation.texts,
+            scoring,
+            data,
+            evaluation.truncated,
+        )
+        with output_file(arguments.report) as file:
+            file.write(report_page(report))
     _print(evaluation, compared, arguments.json)
 
 
@@ -204,14 +202,8 @@ def _check_options(arguments):
         raise InputError(
             "--weights goes with --run: an export has one set of weights"
         )
-    names = ("paired_bs", "paired_ar", "paired_ar_n")
-    given = [name for name in names if getattr(arguments, name)]
-    if given and not arguments.against:
-        option = given[0].replace("_", "-")
-        raise InputError(f"--{option} goes with --against")
-    only_bootstrap = arguments.paired_bs and not arguments.paired_ar
-    if only_bootstrap and arguments.paired_ar_n is not None:
-        raise InputError("--paired-ar-n goes with --paired-ar")
+    if arguments.paired_ar_n is not None and not arguments.against:
+        raise InputError("--paired-ar-n goes with --against")
     pairs = [*arguments.input, *filter(None, [arguments.shortlist])]
     files = [path for spec in pairs for path in CorpusFile.parse(spec).paths]
     check_outputs(
@@ -234,15 +226,10 @@ def _name(arguments):
 
 
 def _tests(arguments):
-    """The paired tests that were asked for; with none, both."""
-    if not arguments.against:
-        return ()
+    """The paired tests of the difference to others, if there are any."""
     from keras_transformer.evaluation.significance import TESTS
 
-    given = [arguments.paired_bs, arguments.paired_ar]
-    if not any(given):
-        return TESTS
-    return tuple(t for t, wanted in zip(TESTS, given, strict=True) if wanted)
+    return TESTS if arguments.against else ()
 
 
 def _scoring(arguments, sentences):

@@ -88,12 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "for the ranges of what is multiplied, which makes it faster",
     )
     parser.add_argument(
-        "--fallback",
-        action="store_true",
-        help="with int8: publishes float32 as the version before it, for "
-        "servers on other processors",
-    )
-    parser.add_argument(
         "--format",
         choices=FORMATS,
         help="tfserving: also writes models.config, batching.config, "
@@ -132,7 +126,6 @@ def run(arguments: argparse.Namespace) -> None:
         decoding=decoding,
         precision=arguments.precision,
         dev=arguments.dev,
-        fallback=arguments.fallback,
         quantization=arguments.quantization,
         progress=say,
         ensemble=arguments.ensemble,
@@ -146,17 +139,13 @@ def _print_report(arguments, report):
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
-    checks = getattr(report, "checks", ())
-    rows = [(check.name, check.detail) for check in checks]
-    described = [
-        (name, getattr(report, name))
-        for name in ("signatures", "precision", "quantization")
-        if hasattr(report, name)
-    ]
-    rows += [
-        (name, value if isinstance(value, str) else ", ".join(value))
-        for name, value in described
-    ]
+    rows = [(check.name, check.detail) for check in report.checks]
+    described = {
+        "signatures": ", ".join(report.signatures or ()),
+        "precision": report.precision,
+        "quantization": report.quantization,
+    }
+    rows += [(name, value) for name, value in described.items() if value]
     rows += [
         ("size", f"{report.size / 2**20:.1f} MiB"),
         ("seconds", str(report.seconds)),

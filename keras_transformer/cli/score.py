@@ -36,7 +36,7 @@ from keras_transformer.translation.request import (
     Truncations,
     blank_pair,
 )
-from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
     apart = not sys.stdout.isatty()
     with Progress("scoring", unit="pairs", shown=apart) as progress:
         for number, scored in enumerate(
-            translate_lines(
+            stream_lines(
                 pairs,
-                score,
+                one_by_one(score),
                 batch_size,
                 blank=blank_pair,
                 progress=progress.advance,

@@ -88,7 +88,11 @@ from keras_transformer.translation.terms import (
     require_terms,
     with_glossary,
 )
-from keras_transformer.translation.workers import RunTranslatorFactory
+from keras_transformer.translation.workers import (
+    RunTranslatorFactory,
+    choose_workers,
+    open_translator,
+)
 
 _HERE = ("run", "saved_model", "ctranslate2")
 # Options that go with one of these alone.
@@ -252,18 +256,14 @@ def run(arguments: argparse.Namespace) -> None:
         )
     translator, batch_size = makers[source](arguments, request)
     glossary = _glossary(arguments, translator)
+    opened = functools.partial(
+        _opened, arguments, translator, batch_size, glossary
+    )
     if arguments.shards is not None:
         from keras_transformer.cli.bulk_translation import translate_in_shards
 
         translate_in_shards(
-            arguments,
-            request,
-            translator,
-            batch_size,
-            lambda lines: _translating(
-                translator, arguments, lines, batch_size, glossary
-            ),
-            glossary,
+            arguments, request, translator, batch_size, opened, glossary
         )
     elif document_format != LINES:
         translate_document(
@@ -271,13 +271,11 @@ def run(arguments: argparse.Namespace) -> None:
             document_format,
             translator,
             batch_size,
-            functools.partial(
-                _opened, arguments, translator, batch_size, glossary
-            ),
+            lambda texts: opened(_sentences(texts)),
             request.markup == PROJECT or translator.masks_markup(),
         )
     else:
-        _translate(arguments, request, translator, batch_size, glossary)
+        _translate(arguments, request, batch_size, opened)
 
 
 def _glossary(arguments, translator):
@@ -295,8 +293,8 @@ def _glossary(arguments, translator):
     return glossary
 
 
-def _translate(arguments, request, translator, batch_size, glossary):
-    """Translates lines as they come."""
+def _translate(arguments, request, batch_size, opened):
+    """Translates lines as they come; `opened` as `_opened`."""
     from_stdin = arguments.input is None and not arguments.text
     interactive = from_stdin and sys.stdin.isatty()
     if interactive:
@@ -308,14 +306,11 @@ def _translate(arguments, request, translator, batch_size, glossary):
         lines = with_prefixes(lines, arguments.prefix)
     # A missing file is an error before a long start.
     first = list(itertools.islice(lines, window))
-    opened = _opened(
-        arguments, translator, batch_size, glossary, first, interactive
-    )
     truncations = Truncations()
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
     with (
-        opened as translate_batches,
+        opened(_sentences(first), interactive) as translate_batches,
         Progress("translating", unit="sentences", shown=apart) as progress,
         output_file(arguments.output) as out,
     ):
@@ -338,49 +333,45 @@ def _translate(arguments, request, translator, batch_size, glossary):
     _tell(truncations, "stdin" if from_stdin else arguments.input or "TEXT")
 
 
-def _opened(
-    arguments, translator, batch_size, glossary, lines, interactive=False
-):
-    """Opens what translates batches, for some lines or more."""
-    if arguments.server:
-        opened = translator.opened(interactive=interactive)
-        return _by_glossary(opened, glossary, translator, arguments)
-    sentences = sum(1 for line in lines if not is_blank("".join(line)))
-    return _translating(translator, arguments, sentences, batch_size, glossary)
+def _sentences(lines):
+    """How many lines aren't blank."""
+    return sum(1 for line in lines if not is_blank("".join(line)))
 
 
 @contextlib.contextmanager
-def _by_glossary(opened, glossary, translator, arguments):
-    patterns = (
-        ()
-        if glossary is None
-        else all_patterns(translator.data(), arguments.placeholder)
-    )
+def _opened(
+    arguments, translator, batch_size, glossary, sentences, interactive=False
+):
+    """Yields what translates batches: a server, this process, or workers.
+
+    Args:
+        translator: a `RemoteTranslator`, or a factory.
+        sentences: that are to be translated, at least.
+        interactive: whether a server answers each batch before the next.
+    """
+    if arguments.server:
+        opened = translator.opened(interactive=interactive)
+    else:
+        opened = open_translator(
+            translator,
+            choose_workers(arguments.workers, sentences, batch_size),
+            arguments.threads or 1,
+            functools.partial(
+                load_tensorflow, sentences=min(sentences, batch_size)
+            ),
+        )
     with opened as translate_batches:
-        yield with_glossary(translate_batches, glossary, patterns)
+        if glossary is not None:
+            patterns = all_patterns(translator.data(), arguments.placeholder)
+            translate_batches = with_glossary(
+                translate_batches, glossary, patterns
+            )
+        yield translate_batches
 
 
 def _tell(truncations, name):
     if truncations.count:
         say(f"warning: {name}: {truncations.message('lines')}")
-
-
-def _translating(factory, arguments, sentences, batch_size, glossary):
-    """Opens the translator of batches: this process, or workers."""
-    from keras_transformer.translation.workers import (
-        choose_workers,
-        open_translator,
-    )
-
-    opened = open_translator(
-        factory,
-        choose_workers(arguments.workers, sentences, batch_size),
-        arguments.threads or 1,
-        functools.partial(
-            load_tensorflow, sentences=min(sentences, batch_size)
-        ),
-    )
-    return _by_glossary(opened, glossary, factory, arguments)
 
 
 def _check_options(arguments, source):

@@ -27,7 +27,6 @@ class DecodingConfig(Section):
     length_penalty: Annotated[NonNegativeFloat, at_most(10)] = 1.0
     # average or gnmt: see `search.scoring`
     length_normalization: Literal["gnmt", "average"] = "average"
-    coverage_penalty: NonNegativeFloat = 0.0  # beta of Wu et al. 2016; 0: none
     # Whether a sentence is done when beam_size hypotheses have ended, although
     # a longer one may still score higher.
     early_stopping: bool = False

@@ -9,16 +9,12 @@ import dataclasses
 import functools
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from keras_transformer.blank import is_blank
-from keras_transformer.config import Config
 from keras_transformer.data.keys import nfkc, sentence_keys
 from keras_transformer.evaluation.bleu_chrf import metrics
-from keras_transformer.evaluation.run_evaluation import Evaluation
-from keras_transformer.evaluation.scoring import Scoring, Texts
-from keras_transformer.evaluation.significance import Comparison
 from keras_transformer.languages import scripts_of_language
 
 # Written without spaces: each character counts as a word.
@@ -109,78 +105,6 @@ class Group:
     lowest: int
     highest: int
     indices: list[int]
-
-
-@dataclasses.dataclass(frozen=True)
-class Report:
-    """Content of a page about an evaluation.
-
-    Attributes:
-        compared: the scores; the first system is the one that was evaluated.
-        systems: translations by name, in the same order.
-        texts: sources and references, and the first one's translations.
-        scoring: as the systems were scored.
-        language: of the translations.
-        by_length: groups of the sentences.
-        source_language: whose words are counted, or characters.
-        truncated: sentences that lost an end, see `Evaluation`.
-    """
-
-    compared: Comparison
-    systems: Mapping[str, Sequence[str]]
-    texts: Texts
-    scoring: Scoring
-    language: str
-    by_length: Sequence[Group]
-    source_language: str
-    truncated: int
-
-    def statistics(self) -> dict[str | None, OutputStatistics]:
-        """Of each system, by name; and of the references, by None."""
-        columns: dict[str | None, Sequence[str]] = {
-            **dict(self.systems.items()),
-            None: self.texts.references,
-        }
-        return {
-            name: output_statistics(
-                self.texts.sources,
-                self.texts.references,
-                translations,
-                self.language,
-                self.scoring.tokenize,
-            )
-            for name, translations in columns.items()
-        }
-
-
-def report_of(
-    evaluation: Evaluation,
-    config: Config,
-    systems: Mapping[str, Sequence[str]],
-    tests: Sequence[str] = (),
-    scoring: Scoring | None = None,
-) -> Report:
-    """The `Report` of an evaluation.
-
-    Args:
-        evaluation: of the first system.
-        config: its model's, of which the languages are taken.
-        systems: translations by name, the evaluated ones first.
-        tests: that compare the others with it; see `compare`.
-        scoring: as it was evaluated.
-    """
-    scoring, texts = scoring or Scoring(), evaluation.texts
-    source, target = config.data.source_language, config.data.target_language
-    return Report(
-        compared=scoring.compare(systems, texts.references, target, tests),
-        systems=systems,
-        texts=texts,
-        scoring=scoring,
-        language=target,
-        by_length=groups_by_length(texts.sources, source),
-        source_language=source,
-        truncated=evaluation.truncated,
-    )
 
 
 def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:

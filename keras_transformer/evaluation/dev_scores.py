@@ -16,7 +16,6 @@ from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
 from keras_transformer.evaluation.scoring import text_columns
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import (
@@ -26,7 +25,7 @@ from keras_transformer.training.weights import (
     save_weights,
 )
 from keras_transformer.translation.details import text_translator
-from keras_transformer.translation.stream import stream_lines, translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.translator import Translator, greedy
 from keras_transformer.translation.workers import (
     translation_workers,
@@ -88,8 +87,9 @@ class GreedyTranslator:
         tokenizers = run.source_tokenizer, run.target_tokenizer
         decoding = greedy(run.config.decoding)
         self.model = model
-        align = needs_alignment(decoding)
-        self._steps = IncrementalTransformer(model, align=align)
+        self._steps = IncrementalTransformer(
+            model, align=decoding.replace_unknown
+        )
         translator = Translator(
             *tokenizers,
             self._steps,
@@ -121,7 +121,7 @@ def _here(run, sources):
             translator = GreedyTranslator(run, model)
         translator.refresh()
         size = run.config.decoding.batch_size
-        return list(translate_lines(sources, translator, size))
+        return list(stream_lines(sources, one_by_one(translator), size))
 
     yield translate
 

@@ -11,15 +11,23 @@ import hashlib
 import html
 import pathlib
 import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sacrebleu.metrics import CHRF
 
 from keras_transformer.blank import is_blank
-from keras_transformer.evaluation.analysis import Report, is_spaceless
+from keras_transformer.config.data import DataConfig
+from keras_transformer.evaluation.analysis import (
+    groups_by_length,
+    is_spaceless,
+    output_statistics,
+)
+from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import (
     BOOTSTRAP,
     RANDOMISATION,
+    Comparison,
     Resampling,
     p_value_text,
     score_text,
@@ -37,6 +45,27 @@ _FEWEST_WITH_INTERVAL = 10
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _METRICS = (("bleu", "BLEU"), ("chrf", "chrF"))
 _TESTS = {BOOTSTRAP: "p, bootstrap", RANDOMISATION: "p, randomisation"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Content of a page about an evaluation.
+
+    Attributes:
+        compared: the scores; the first system is the one that was evaluated.
+        systems: translations by name, in the same order.
+        texts: sources and references.
+        scoring: as the systems were scored.
+        data: names the languages.
+        truncated: sentences that lost an end, see `Evaluation`.
+    """
+
+    compared: Comparison
+    systems: Mapping[str, Sequence[str]]
+    texts: Texts
+    scoring: Scoring
+    data: DataConfig
+    truncated: int
 
 
 def report_page(report: Report) -> str:
@@ -141,17 +170,27 @@ def _test_notes(compared, tests):
 def _statistics(report):
     columns = ["Translations", "Length ratio", "Repeated 2-grams"]
     columns += ["Repeated 4-grams", "Empty", "Copied sources"]
-    rows = [
-        [
-            _label("References") if name is None else _text(name),
-            f"{one.length_ratio:.3f}",
-            f"{one.repeated_2grams:.2%}",
-            f"{one.repeated_4grams:.2%}",
-            f"{one.empty:,}",
-            f"{one.copied:,}",
-        ]
-        for name, one in report.statistics().items()
-    ]
+    systems = [(_text(name), texts) for name, texts in report.systems.items()]
+    systems.append((_label("References"), report.texts.references))
+    rows = []
+    for name, texts in systems:
+        one = output_statistics(
+            report.texts.sources,
+            report.texts.references,
+            texts,
+            report.data.target_language,
+            report.scoring.tokenize,
+        )
+        rows.append(
+            [
+                name,
+                f"{one.length_ratio:.3f}",
+                f"{one.repeated_2grams:.2%}",
+                f"{one.repeated_4grams:.2%}",
+                f"{one.empty:,}",
+                f"{one.copied:,}",
+            ]
+        )
     note = _label(
         "The length ratio is the number of BLEU's tokens, divided by that of "
         "the references. A repeated n-gram stood in the same translation "
@@ -162,9 +201,10 @@ def _statistics(report):
 
 
 def _groups(report):
-    spaceless = is_spaceless(report.source_language)
-    unit = "Characters" if spaceless else "Words"
-    table = _group_table(report, report.by_length, f"{unit} of the source")
+    language = report.data.source_language
+    unit = "Characters" if is_spaceless(language) else "Words"
+    groups = groups_by_length(report.texts.sources, language)
+    table = _group_table(report, groups, f"{unit} of the source")
     few = _label(
         "Groups of less than {count} sentences have no interval.",
         count=_FEWEST_WITH_INTERVAL,
@@ -183,7 +223,9 @@ def _group_table(report, groups, what):
         }
         references = [report.texts.references[i] for i in group.indices]
         scoring = _group_scoring(report.scoring, len(references))
-        compared = scoring.compare(systems, references, report.language)
+        compared = scoring.compare(
+            systems, references, report.data.target_language
+        )
         cells = [
             _Heading(_range(group), len(systems)),
             _Heading(f"{len(references):,}", len(systems)),
@@ -278,14 +320,15 @@ def _ranked(report, chrf, title, note, values, best, **names):
 
 def _sentence(report, chrf, index):
     """Source, reference and all translations of a sentence."""
-    source = _text(report.texts.sources[index], report.source_language)
+    data = report.data
+    source = _text(report.texts.sources[index], data.source_language)
     rows = [(_label("Source"), source)]
     translations = [(_label("Reference"), report.texts.references)]
     for name, texts in report.systems.items():
         score = f"{chrf[name][index]:.1f}"
         translations.append((f"{_text(name)} {score}", texts))
     rows += [
-        (term, _text(texts[index], report.language))
+        (term, _text(texts[index], data.target_language))
         for term, texts in translations
     ]
     items = "".join(f"<dt>{term}</dt><dd>{text}</dd>" for term, text in rows)

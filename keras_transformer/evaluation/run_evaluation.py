@@ -23,7 +23,7 @@ from keras_transformer.evaluation.significance import (
 from keras_transformer.text.tokenizer import encoded
 from keras_transformer.translation.ensemble import mean_log_probabilities
 from keras_transformer.translation.request import Translation, blank_translation
-from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,8 +122,12 @@ def evaluation_of(
     started = time.perf_counter()
     size = decoding.batch_size
     results = [
-        *translate_lines(
-            sources, translate, size, blank=blank_translation, progress=progress
+        *stream_lines(
+            sources,
+            one_by_one(translate),
+            size,
+            blank=blank_translation,
+            progress=progress,
         )
     ]
     seconds = time.perf_counter() - started

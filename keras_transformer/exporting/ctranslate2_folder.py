@@ -42,7 +42,6 @@ QUANTIZATIONS = {
 # What CTranslate2's search can't do, or does otherwise: the values that leave
 # it out.
 _LEFT_OUT = {
-    "coverage_penalty": 0.0,
     "repetition_penalty": 1.0,
     "replace_unknown": False,
     "sampling": False,

@@ -23,7 +23,7 @@ from keras_transformer.exporting.ctranslate2_translator import (
 )
 from keras_transformer.search.scoring import (
     ONE_EACH,
-    ScorePenalties,
+    LengthPenalty,
     hypothesis_scores,
 )
 from keras_transformer.translation.details import tokenize
@@ -152,14 +152,12 @@ class CTranslate2Session:
             # CTranslate2 leaves out what has no source at all.
             sums[source == 0] = NO_SCORE
         decoding = translator.decoding
-        normalization = ScorePenalties(
+        penalty = LengthPenalty(
             decoding.length_normalization, decoding.length_penalty
         )
         return {
             layout.LOG_PROBABILITY: sums,
-            layout.SCORE: hypothesis_scores(
-                sums, lengths, normalization
-            ).numpy(),
+            layout.SCORE: hypothesis_scores(sums, lengths, penalty).numpy(),
             layout.TOKENS: lengths,
             layout.TRUNCATED: source > shape.max_length - 2,  # START and END
             layout.TRANSLATION_TRUNCATED: tokens.row_lengths().numpy() > most,

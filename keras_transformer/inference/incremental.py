@@ -4,7 +4,7 @@ Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
 width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
 """
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import keras
 import tensorflow as tf
@@ -42,14 +42,11 @@ class Step(NamedTuple):
 
     Attributes:
         logits: float32 `(B, K, V)`, of the next token.
-        attention: float32 `(B, K, S)`, attention weights of the source, which
-            sum to 1; None unless asked for.
-        cache: for the next step.
+        cache: for the next step; of an ensemble, those of its models.
     """
 
     logits: tf.Tensor
-    attention: tf.Tensor | None
-    cache: Cache
+    cache: Any
 
 
 class IncrementalTransformer(Sublayers):
@@ -70,7 +67,7 @@ class IncrementalTransformer(Sublayers):
             product is cut off after 8 binary digits, not rounded: twice the
             error. int8: products with weights are of 8-bit integers, in graphs
             alone, the rest in whichever of the two the processor does best.
-        align: whether `step` returns attention to the source: that of the
+        align: whether `predict` returns attention to the source: that of the
             model's `alignment_head`, else the mean over the heads of the last
             layer but one, whose weights come nearest to word alignments (Garg
             et al. 2019, section 4.1).
@@ -119,7 +116,7 @@ class IncrementalTransformer(Sublayers):
         if align and not self._has_source:
             raise InputError(
                 "a language model attends to no source. Accepted: a search "
-                "without coverage_penalty and replace_unknown"
+                "without replace_unknown"
             )
         decoder_layers = len(self.parameters.decoder)
         self._alignment_layer = max(decoder_layers - 2, 0) if align else None
@@ -150,7 +147,7 @@ class IncrementalTransformer(Sublayers):
         Returns:
             float32 `(B * S, D)`.
         """
-        source_ids = self.seen_source(source_ids)
+        source_ids = self._seen_source(source_ids)
         _, length = shape_of(source_ids)
         embedding = cast(Embedding, self.parameters.source)
         x = tf.gather(embedding.tokens, source_ids)  # (B, S, D)
@@ -175,28 +172,10 @@ class IncrementalTransformer(Sublayers):
         Returns:
             the `Cache` before the first step.
         """
-        source_ids = self.seen_source(source_ids)
+        source_ids = self._seen_source(source_ids)
         return self._attention(beam_size).start(
             self._source_kv(source_ids), source_ids, max_steps
         )
-
-    def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """Source ids, START and END as PAD where the model sees none.
-
-        The rule of `layers.seen_source`, in TensorFlow on every backend.
-
-        Args:
-            source_ids: int32 `(B, S)`, padded with 0.
-        """
-        seen = source_ids
-        if not self._source_end:
-            is_end = source_ids == END_ID
-            is_text = (source_ids != START_ID) & (source_ids != PAD_ID)
-            has_text = tf.reduce_any(is_text & ~is_end, axis=1, keepdims=True)
-            seen = tf.where(is_end & has_text, PAD_ID, seen)
-        if not self._source_start:
-            seen = tf.where(source_ids == START_ID, PAD_ID, seen)
-        return seen
 
     def output(self, ids: tf.Tensor) -> Projection:
         """The output layer of some tokens alone, for `step`.
@@ -230,7 +209,6 @@ class IncrementalTransformer(Sublayers):
         x = tf.gather(embedding.tokens, tf.reshape(ids, [-1]))  # (R, D)
         x += tf.gather(embedding.positions, position)  # (R, D)
         mask = unmask_step(cache.mask, position)
-        source_attention = None
         # Of each layer (B, S, D), or (B, N, H, S) and (B, N, S, H). No copies:
         # the parts of a first axis share its storage.
         layers = len(self.parameters.decoder)
@@ -246,17 +224,13 @@ class IncrementalTransformer(Sublayers):
             context = attention.attend_to_past(query, keys, values, mask)
             x = self._output(x, context, layer.self_attention)
             source = source_keys[i], source_values[i], cache.source_mask
-            # (R, D) and (B, N, K, S)
-            x, weights = self._attend_to_source(x, layer, attention, source)
-            if i == self._alignment_layer:
-                source_attention = self._alignment(weights)  # (B, K, S)
+            x, _ = self._attend_to_source(x, layer, attention, source)  # (R, D)
             x = self._feedforward(x, layer.feedforward)
         logits = self._logits(x, output)  # (R, V)
         size = self.vocabulary_size if output is None else tf.size(output.bias)
         shape = [-1, beam_size, size]
         return Step(
             tf.reshape(logits, shape),  # (B, K, V)
-            source_attention,
             cache._replace(past=writer.past, mask=mask),
         )
 
@@ -275,7 +249,7 @@ class IncrementalTransformer(Sublayers):
             for. Where a head was guided, it is that with which the token is
             read; END, which isn't, has that of the token before.
         """
-        source_ids = self.seen_source(source_ids)
+        source_ids = self._seen_source(source_ids)
         _, length = shape_of(target_ids)
         # T positions are treated as T beams.
         attention = SplitHeadAttention(
@@ -310,6 +284,21 @@ class IncrementalTransformer(Sublayers):
         """See `cache.take`."""
         return caches.take(cache, indices, self._num_heads)
 
+    def _seen_source(self, source_ids):
+        """Source ids, START and END as PAD where the model sees none.
+
+        The rule of `layers.seen_source`, in TensorFlow on every backend.
+        """
+        seen = source_ids
+        if not self._source_end:
+            is_end = source_ids == END_ID
+            is_text = (source_ids != START_ID) & (source_ids != PAD_ID)
+            has_text = tf.reduce_any(is_text & ~is_end, axis=1, keepdims=True)
+            seen = tf.where(is_end & has_text, PAD_ID, seen)
+        if not self._source_start:
+            seen = tf.where(source_ids == START_ID, PAD_ID, seen)
+        return seen
+
     def _attend_to_source(self, x, layer, attention, source):
         """Adds a layer's cross-attention to `x`, if it has any; its weights."""
         sublayer = layer.cross_attention
@@ -320,7 +309,7 @@ class IncrementalTransformer(Sublayers):
         return self._output(x, context, sublayer), weights
 
     def _alignment(self, weights):
-        """What aligns of a layer's attention: `(B, N, K, S)` to `(B, K, S)`."""
+        """What aligns of a layer's attention: `(B, N, T, S)` to `(B, T, S)`."""
         if self._alignment_head is None:
             return tf.reduce_mean(weights, axis=1)
         return weights[:, self._alignment_head]

@@ -17,7 +17,7 @@ from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models.attention_weights import attention_weights
-from keras_transformer.search.from_config import banned_ids, needs_alignment
+from keras_transformer.search.from_config import banned_ids
 from keras_transformer.search.trace import BeamTree, trace_beam
 from keras_transformer.translation.translator import Translator
 
@@ -113,9 +113,7 @@ def sentence_beam_tree(
     translator = Translator.from_run(run, model, decoding)
     source = translator.prepare(tf.constant([_checked(text)]))
     return trace_beam(
-        IncrementalTransformer(
-            model, decoding.precision, align=needs_alignment(decoding)
-        ),
+        IncrementalTransformer(model, decoding.precision),
         source.ids,
         run.target_tokenizer.tokens(),
         decoding,

@@ -47,7 +47,7 @@ from keras_transformer.search.loop import (
     output_capacity,
     run_loop,
 )
-from keras_transformer.search.scoring import ScorePenalties, length_penalty
+from keras_transformer.search.scoring import LengthPenalty, length_penalty
 
 
 class BeamState(NamedTuple):
@@ -59,8 +59,6 @@ class BeamState(NamedTuple):
         live: `Hypotheses` that may grow.
         finished: `Hypotheses` that end with END.
         done: bool `(B,)`, sentences whose hypotheses no longer change.
-        coverage: float32 `(B, K, S)`, attention that each source token
-            received from the live hypotheses; `()` if nobody asks.
         sentences: what is asked of each.
         cache: the model's.
     """
@@ -70,7 +68,6 @@ class BeamState(NamedTuple):
     live: Hypotheses
     finished: Hypotheses
     done: tf.Tensor
-    coverage: tf.Tensor | tuple[()]
     sentences: SentenceConstraints
     cache: Any
 
@@ -129,7 +126,6 @@ def beam_search(
     source_ids = any_shape(source_ids)
     cache = model.start(source_ids, beam_size, no_capacity(source_ids))
     state = initial_state(sentences, beam_size, max_steps, cache, kept)
-    state = with_coverage(state, model, source_ids, constraints)
     options = constraints, num_hypotheses, early_stopping
     final = run_loop(
         model,
@@ -164,31 +160,9 @@ def initial_state(
         ),
         finished=empty_hypotheses(batch_size, kept or beam_size, max_steps),
         done=sentences.max_lengths <= 0,
-        coverage=(),
         sentences=sentences,
         cache=cache,
     )
-
-
-def with_coverage(
-    state: BeamState,
-    model: StepModel,
-    source_ids: tf.Tensor,
-    constraints: SearchConstraints,
-) -> BeamState:
-    """The initial state with `coverage`, if its penalty is asked for.
-
-    0 for tokens, 1 for padding and for what the model doesn't see, so that
-    these are never penalised.
-    """
-    if not constraints.penalties.coverage:
-        return state
-    seen = model.seen_source(source_ids)  # (B, S)
-    coverage = tf.where(seen == PAD_ID, 1.0, 0.0)  # (B, S)
-    beam_size = state.tokens.shape[1]
-    coverage = coverage[:, tf.newaxis]  # (B, 1, S)
-    coverage = tf.repeat(coverage, beam_size, axis=1)  # (B, K, S)
-    return state._replace(coverage=coverage)
 
 
 def advance(
@@ -204,19 +178,16 @@ def advance(
     candidates = expand(
         output.logits, state.live, constraints, state.sentences, state.step
     )
-    coverage = state.coverage
-    if not isinstance(coverage, tuple):
-        coverage += output.attention  # (B, K, S)
-    ended = finish(state.live, candidates, state.step, constraints, coverage)
+    ended = finish(state.live, candidates, state.step, constraints)
     finished = merge(state.finished, ended)
     chosen = select(candidates, beam_size)
-    live = extend(state.live, chosen, state.step, constraints, coverage)
+    live = extend(state.live, chosen, state.step, constraints)
     at_limit = state.step + 1 >= state.sentences.max_lengths  # (B,)
     is_final = cannot_improve(
         live,
         finished,
         state.sentences.max_lengths,
-        constraints.penalties,
+        constraints.penalty,
         num_hypotheses,
         early_stopping,
     )
@@ -226,7 +197,6 @@ def advance(
         live=freeze(state.done, state.live, live),
         finished=freeze(state.done, state.finished, finished),
         done=state.done | at_limit | is_final,
-        coverage=gather_beams(coverage, chosen.parents),
         cache=model.reorder(output.cache, chosen.parents),
     )
     return BeamStep(candidates, ended, chosen, following)
@@ -236,19 +206,19 @@ def cannot_improve(
     live: Hypotheses,
     finished: Hypotheses,
     max_lengths: tf.Tensor,
-    penalties: ScorePenalties,
+    penalty: LengthPenalty,
     num_hypotheses: int,
     early_stopping: bool,
 ) -> tf.Tensor:
     """bool `(B,)`: nothing that the caller asked for can change.
 
-    The best live hypothesis, if it ended at once with certainty, had the most
-    favourable length and had covered all of the source, would score no more
-    than the last finished one that is asked for. With early stopping also:
-    the beam is full of finished hypotheses.
+    The best live hypothesis, if it ended at once with certainty and had the
+    most favourable length, would score no more than the last finished one that
+    is asked for. With early stopping also: the beam is full of finished
+    hypotheses.
     """
     attainable = live.penalised_log_probs[:, 0] / length_penalty(
-        max_lengths, penalties.alpha, penalties.kind
+        max_lengths, penalty.alpha, penalty.kind
     )  # (B,)
     is_final = attainable <= finished.scores[:, num_hypotheses - 1]  # (B,)
     if early_stopping:
@@ -267,9 +237,6 @@ def best(
 
     Live ones are among the first `num_hypotheses` alone.
     """
-    # By log-probability until now, coverage left out.
-    _, order = tf.math.top_k(live.scores, tf.shape(live.scores)[1])  # (B, K)
-    live = gather_beams(live, order)  # (B, K, ...)
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, live
     )  # (B, 2 K, ...)

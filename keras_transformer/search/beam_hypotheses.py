@@ -4,8 +4,8 @@
 Rows are ranked by penalised log-probability while they grow, by score once
 they have ended.
 
-Axes: B sentences, K beams, C = 2 K candidates, T output tokens, S source
-tokens, V vocabulary.
+Axes: B sentences, K beams, C = 2 K candidates, T output tokens,
+V vocabulary.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Hypotheses(NamedTuple):
         penalised_log_probs: float32 `(B, K)`, the same with the repetition
             penalty.
         scores: float32 `(B, K)`, `penalised_log_probs` divided by the length
-            penalty, less the coverage penalty.
+            penalty.
     """
 
     ids: tf.Tensor
@@ -206,7 +206,6 @@ def finish(
     candidates: Candidates,
     step: tf.Tensor,
     constraints: SearchConstraints,
-    coverage: tf.Tensor | None,
 ) -> Hypotheses:
     """The `K` best candidates as hypotheses; EMPTY those that go on."""
     beam_size = live.ids.shape[1]
@@ -214,7 +213,7 @@ def finish(
     is_end = first.tokens == END_ID  # (B, K)
     penalised = tf.where(is_end, first.penalised_log_probs, EMPTY)  # (B, K)
     first = first._replace(penalised_log_probs=penalised)
-    return extend(live, first, step, constraints, coverage)
+    return extend(live, first, step, constraints)
 
 
 def merge(finished: Hypotheses, new: Hypotheses) -> Hypotheses:
@@ -241,22 +240,17 @@ def extend(
     candidates: Candidates,
     step: tf.Tensor,
     constraints: SearchConstraints,
-    coverage: tf.Tensor | None,
 ) -> Hypotheses:
     """The candidates as hypotheses of `step + 1` tokens."""
     ids = gather_beams(live.ids, candidates.parents)  # (B, K, T)
     lengths = tf.fill(tf.shape(candidates.tokens), step + 1)  # (B, K)
-    attended = gather_beams(coverage, candidates.parents)  # (B, K, S) or ()
     return Hypotheses(
         ids=write_tokens(ids, candidates.tokens, step),
         lengths=lengths,
         log_probs=candidates.log_probs,
         penalised_log_probs=candidates.penalised_log_probs,
         scores=hypothesis_scores(
-            candidates.penalised_log_probs,
-            lengths,
-            constraints.penalties,
-            None if isinstance(attended, tuple) else attended,
+            candidates.penalised_log_probs, lengths, constraints.penalty
         ),
     )
 

@@ -19,7 +19,7 @@ import tensorflow as tf
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.search.loop import StepModel
-from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.scoring import LengthPenalty
 from keras_transformer.search.structure import SourceSymbols, with_structure
 
 NEVER_GENERATED = (PAD_ID, START_ID)
@@ -58,7 +58,7 @@ class SearchConstraints:
         repetition_penalty: what the log-probability of a token that was
             generated before is multiplied by; 1: nothing (Keskar et al.
             2019, section 4.1, there on logits).
-        penalties: of length and coverage: from log-probabilities to scores.
+        penalty: of length: from log-probabilities to scores.
         first_symbol: the id of the first symbol, or its index in a shortlist;
             all symbols are among the banned. None: there are none.
     """
@@ -66,7 +66,7 @@ class SearchConstraints:
     banned: tuple[int, ...] | tf.Tensor = ()
     no_repeat_ngram_size: int = 0
     repetition_penalty: float = 1.0
-    penalties: ScorePenalties = ScorePenalties()
+    penalty: LengthPenalty = LengthPenalty()
     first_symbol: int | tf.Tensor | None = None
 
     def apply(

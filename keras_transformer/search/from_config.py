@@ -18,7 +18,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.greedy import Sampler, greedy_search
 from keras_transformer.search.loop import SearchResult, StepModel
-from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.scoring import LengthPenalty
 from keras_transformer.search.structure import SourceSymbols
 from keras_transformer.symbols import SYMBOLS
 
@@ -85,10 +85,8 @@ def search_constraints(
         banned=banned,
         no_repeat_ngram_size=config.no_repeat_ngram_size,
         repetition_penalty=config.repetition_penalty,
-        penalties=ScorePenalties(
-            config.length_normalization,
-            config.length_penalty,
-            config.coverage_penalty,
+        penalty=LengthPenalty(
+            config.length_normalization, config.length_penalty
         ),
         first_symbol=first_symbol,
     )
@@ -130,11 +128,6 @@ def sentence_constraints(
         ),
         symbols=symbols,
     )
-
-
-def needs_alignment(config: DecodingConfig) -> bool:
-    """True if a configuration needs a model that returns attention."""
-    return config.coverage_penalty > 0 or config.replace_unknown
 
 
 def sampler(config: DecodingConfig) -> Sampler:

@@ -158,7 +158,7 @@ def to_result(
 ) -> SearchResult:
     """The state as a result with `K` = 1."""
     scores = hypothesis_scores(
-        state.log_probs, state.lengths, constraints.penalties
+        state.log_probs, state.lengths, constraints.penalty
     )
     return SearchResult(
         ids=state.ids[:, tf.newaxis],  # (B, 1, T), the others (B, 1)

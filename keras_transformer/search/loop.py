@@ -40,12 +40,9 @@ class StepModel(Protocol):
             source_ids: int32 `(B, S)`, padded with 0.
         """
 
-    def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """Source ids `(B, S)`, PAD where the model attends to nothing."""
-
     def step(self, ids: tf.Tensor, cache: Any, position: tf.Tensor) -> Any:
-        """One position: `logits` float32 `(B, K, V)`, `attention` float32
-        `(B, K, S)` or None, and the `cache` for the next one.
+        """One position: `logits` float32 `(B, K, V)`, and the `cache` for the
+        next one.
 
         Args:
             ids: int32 `(B, K)`, the tokens at that position.

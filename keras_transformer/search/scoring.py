@@ -2,8 +2,8 @@
 
 From the logits of a step come log-probabilities of tokens; their sum is the
 log-probability of a hypothesis, with the repetition penalty the penalised
-log-probability; divided by the length penalty, less the coverage penalty, it
-is the score by which hypotheses are ranked.
+log-probability; divided by the length penalty, it is the score by which
+hypotheses are ranked.
 
 Axes: B sentences, T output tokens, S source tokens, V vocabulary.
 """
@@ -47,46 +47,37 @@ def log_probability(logits: tf.Tensor, log_z: tf.Tensor) -> tf.Tensor:
 
 
 @dataclasses.dataclass(frozen=True)
-class ScorePenalties:
-    """Penalties that turn the log-probability of a hypothesis into its score.
+class LengthPenalty:
+    """What turns the log-probability of a hypothesis into its score.
 
     Attributes:
-        kind: of the length penalty, "gnmt" or "average", see
-            `length_penalty`.
+        kind: "gnmt" or "average", see `length_penalty`.
         alpha: its exponent; 0 leaves log-probabilities as they are, larger
             favours longer outputs.
-        coverage: weight of `coverage_penalty`; 0: none.
     """
 
     kind: str = "gnmt"
     alpha: float = 0.0
-    coverage: float = 0.0
 
 
 def hypothesis_scores(
     log_probabilities: tf.Tensor,
     lengths: tf.Tensor,
-    penalties: ScorePenalties,
-    coverage: tf.Tensor | None = None,
+    penalty: LengthPenalty,
 ) -> tf.Tensor:
     """The scores of hypotheses.
 
     Args:
         log_probabilities: float32, any shape, penalised or not.
         lengths: int32 of the same shape: output tokens, END included.
-        penalties: of length and coverage.
-        coverage: float32 of that shape and an axis more, S: attention that
-            each source token received; None: no coverage penalty.
+        penalty: of length.
 
     Returns:
         float32 of that shape.
     """
-    scores = log_probabilities / length_penalty(
-        lengths, penalties.alpha, penalties.kind
+    return log_probabilities / length_penalty(
+        lengths, penalty.alpha, penalty.kind
     )
-    if coverage is not None:
-        scores -= penalties.coverage * coverage_penalty(coverage)
-    return scores
 
 
 def length_penalty(
@@ -115,24 +106,6 @@ def length_penalty(
     else:
         base = (5.0 + lengths) / 6.0
     return tf.cast(tf.pow(base, tf.cast(alpha, tf.float64)), tf.float32)
-
-
-def coverage_penalty(coverage: tf.Tensor) -> tf.Tensor:
-    """The penalty for parts of the source left out: 0 if none were.
-
-    Args:
-        coverage: float32 `(..., S)`, the attention that each source token
-            received in all, 1 or more at padding.
-
-    Returns:
-        float32 `(...)`: minus the sum of `log(min(coverage, 1))`.
-
-    References:
-        Wu et al. 2016, equation 14.
-    """
-    # A token that was never attended to would cost infinitely much.
-    clipped = tf.clip_by_value(coverage, 1e-6, 1.0)
-    return -tf.reduce_sum(tf.math.log(clipped), axis=-1)
 
 
 class Scores(NamedTuple):

@@ -195,10 +195,6 @@ class ShortlistedModel:
         cache = self._model.start(source_ids, beam_size, max_steps)
         return cache, self._shortlist.forbidden
 
-    def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """See `StepModel.seen_source`."""
-        return self._model.seen_source(source_ids)
-
     def step(self, ids: tf.Tensor, cache: tuple, position: tf.Tensor) -> Any:
         """Scores every token of the shortlist; see `StepModel.step`."""
         ids = tf.gather(self._shortlist.ids, ids)  # (B, K)

@@ -18,7 +18,6 @@ from keras_transformer.search.beam import (
     advance,
     best,
     initial_state,
-    with_coverage,
 )
 from keras_transformer.search.beam_hypotheses import EMPTY
 from keras_transformer.search.from_config import (
@@ -119,7 +118,6 @@ def trace_beam(
     steps = output_capacity(sentences.max_lengths)
     cache = model.start(source_ids, config.beam_size, steps)
     state = initial_state(sentences, config.beam_size, steps, cache)
-    state = with_coverage(state, model, source_ids, constraints)
     nodes = [Node(0, 0, tokens[START_ID], 0.0, None, LIVE)]
     rows = [0] * config.beam_size
     while not state.done[0]:

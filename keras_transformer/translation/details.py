@@ -263,7 +263,7 @@ def text_translator(
         placeholders: see `Translator.placeholders`.
 
     Returns:
-        A function for `translate_lines`.
+        A function for `stream.one_by_one`.
     """
 
     def translate(lines):

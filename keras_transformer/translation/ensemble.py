@@ -10,30 +10,14 @@ Axes: B sentences, K beams, S source tokens, T target tokens, V vocabulary.
 import math
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from keras_transformer.errors import InputError
-from keras_transformer.inference.cache import Cache
-from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.inference.incremental import IncrementalTransformer, Step
 from keras_transformer.languages import same_language
 from keras_transformer.training.run import Run
-
-
-class EnsembleStep(NamedTuple):
-    """Scores of the models for one position.
-
-    Attributes:
-        logits: float32 `(B, K, V)`, log-probabilities of the next token.
-        attention: float32 `(B, K, S)`, or None unless asked for.
-        cache: of each model, for the next step.
-    """
-
-    logits: tf.Tensor
-    attention: tf.Tensor | None
-    cache: tuple[Cache, ...]
 
 
 class Ensemble:
@@ -71,22 +55,14 @@ class Ensemble:
             for member in self._members
         )
 
-    def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """Positions that any member sees; see `StepModel.seen_source`."""
-        seen = [member.seen_source(source_ids) for member in self._members]
-        return tf.reduce_max(tf.stack(seen), axis=0)  # (B, S)
-
-    def step(
-        self, ids: tf.Tensor, cache: tuple, position: tf.Tensor
-    ) -> EnsembleStep:
+    def step(self, ids: tf.Tensor, cache: tuple, position: tf.Tensor) -> Step:
         """Scores every continuation by one token; see `StepModel.step`."""
         steps = [
             member.step(ids, own, position)
             for member, own in zip(self._members, cache, strict=True)
         ]
-        return EnsembleStep(
+        return Step(
             mean_log_probabilities([step.logits for step in steps]),
-            _mean([step.attention for step in steps]),  # (B, K, S)
             tuple(step.cache for step in steps),
         )
 

@@ -20,7 +20,6 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.from_config import (
     banned_ids,
-    needs_alignment,
     sampler,
     search,
 )
@@ -73,7 +72,7 @@ class TextGenerator(tf.Module):
         config = config or DecodingConfig(beam_size=1)
         _check(tokenizer, model)
         steps = IncrementalTransformer(
-            model, config.precision, align=needs_alignment(config)
+            model, config.precision, align=config.replace_unknown
         )
         self.tokenizer = tokenizer
         self._config = config

@@ -33,7 +33,7 @@ from keras_transformer.translation.request import (
     joined_translation,
     of_rank,
 )
-from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
@@ -356,7 +356,9 @@ def scored_pairs(
     """
     *sides, rows = split(*map(encoded, zip(*pairs, strict=True)))
     columns = [[one.decode() for one in side.numpy()] for side in sides]
-    results = translate_lines(zip(*columns, strict=True), score, batch_size)
+    results = stream_lines(
+        zip(*columns, strict=True), one_by_one(score), batch_size
+    )
     parts: list[list[ScoredPair]] = [[] for _ in pairs]
     for row, result in zip(rows.numpy(), results, strict=True):
         parts[row].append(result)
@@ -417,7 +419,7 @@ class Paragraphs:
             tensor.numpy() for tensor in self._split(encoded(lines))
         )
         texts = [text.decode("utf-8", "replace") for text in sentences[shown]]
-        results = translate_lines(texts, translate, self._batch_size)
+        results = stream_lines(texts, one_by_one(translate), self._batch_size)
         parts: list[list] = [[] for _ in lines]
         for joint, row, is_shown in zip(joints, rows, shown, strict=True):
             result = next(results) if is_shown else None

@@ -25,52 +25,15 @@ def _nothing(line) -> Any:
     return ""
 
 
-def translate_lines(
-    lines: Iterable[Line],
-    translate: Translate[Line, Result],
-    batch_size: int = 64,
-    window: int | None = None,
-    blank: Callable[[Line], Result] = _nothing,
-    progress: Callable[[int], None] | None = None,
-    max_characters: int | None = None,
-) -> Iterator[Result]:
-    """Translates lines at bounded memory and yields them in their order.
-
-    Reads a window of lines, sorts it by length so that a batch holds little
-    padding, translates batch by batch and puts the window back in order.
-
-    Args:
-        lines: a file or any other iterable of strings, whose line ends are
-            removed, or of tuples of strings.
-        translate: from a list of lines, none blank, to as many results; see
-            `details.text_translator`.
-        batch_size: lines translated together, at most.
-        window: lines read before the first is translated. 1 answers every
-            line at once; None: 50 batches.
-        blank: makes what is yielded for a blank line; "" otherwise.
-        progress: called with the number of lines just finished.
-        max_characters: lines in a batch times the characters of its longest,
-            at most; a longer line is a batch of its own. None: 256 times
-            `batch_size`.
-
-    Yields:
-        One result a line.
-    """
-    return stream_lines(
-        lines,
-        one_by_one(translate),
-        batch_size,
-        window,
-        blank,
-        progress,
-        max_characters,
-    )
-
-
 def one_by_one(
     translate: Translate[Line, Result],
 ) -> TranslateBatches[Line, Result]:
-    """A function for `stream_lines` that translates in this process."""
+    """A function for `stream_lines` that translates in this process.
+
+    Args:
+        translate: from a list of lines, none blank, to as many results; see
+            `details.text_translator`.
+    """
 
     def translate_batches(batches):
         for batch in batches:
@@ -86,20 +49,30 @@ def stream_lines(
     window: int | None = None,
     blank: Callable[[Line], Result] = _nothing,
     progress: Callable[[int], None] | None = None,
-    max_characters: int | None = None,
 ) -> Iterator[Result]:
-    """`translate_lines` by a function of several batches at a time.
+    """Translates lines at bounded memory and yields them in their order.
+
+    Reads a window of lines, sorts it by length so that a batch holds little
+    padding, has the batches translated and puts the window back in order.
 
     Args:
+        lines: a file or any other iterable of strings, whose line ends are
+            removed, or of tuples of strings.
         translate_batches: from an iterator of batches, of which some may be
             empty, to one of their results, in the same order. How far it
             reads ahead decides how many windows are in memory: see
-            `system.workers.Workers.map`.
+            `one_by_one` and `system.workers.Workers.map`.
+        batch_size: lines translated together, at most; fewer where lines are
+            long.
+        window: lines read before the first is translated. 1 answers every
+            line at once; None: 50 batches.
+        blank: makes what is yielded for a blank line; "" otherwise.
+        progress: called with the number of lines just finished.
 
-    For the others, and what is yielded, see `translate_lines`.
+    Yields:
+        One result a line.
     """
     window = window or BATCHES_A_WINDOW * batch_size
-    max_characters = max_characters or CHARACTERS_A_SENTENCE * batch_size
     progress = progress or _ignore
     remaining = map(_without_end, lines)
     expected: collections.deque = (
@@ -109,7 +82,7 @@ def stream_lines(
     def batches():
         while read := list(itertools.islice(remaining, window)):
             opened = _Window(read, blank)
-            for indices in opened.batches(batch_size, max_characters):
+            for indices in opened.batches(batch_size):
                 expected.append((opened, indices))
                 yield [read[index] for index in indices]
 
@@ -147,11 +120,12 @@ class _Window:
         # The longest first: what is too large for the memory fails at once.
         self._indices.sort(key=self._lengths.__getitem__, reverse=True)
 
-    def batches(self, batch_size, max_characters):
+    def batches(self, batch_size):
         """Yields the indices of each batch; an empty one if there is none.
 
         Results stay in order by it.
         """
+        max_characters = CHARACTERS_A_SENTENCE * batch_size
         begin = 0
         while begin < len(self._indices):
             longest = self._lengths[self._indices[begin]]

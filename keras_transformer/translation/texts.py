@@ -59,26 +59,6 @@ class TextTranslator:
     ) -> str: ...
 
     @overload
-    def translate(  # type: ignore[overload-overlap]  # As said.
-        self,
-        texts: str,
-        n_best: int,
-        *,
-        details: Literal[False] = False,
-        glossary: Terms | None = None,
-    ) -> list[str]: ...
-
-    @overload
-    def translate(  # type: ignore[overload-overlap]  # As said.
-        self,
-        texts: str,
-        n_best: int | None = None,
-        *,
-        details: Literal[True],
-        glossary: Terms | None = None,
-    ) -> Translation: ...
-
-    @overload
     def translate(
         self,
         texts: Iterable[str],
@@ -91,22 +71,12 @@ class TextTranslator:
     @overload
     def translate(
         self,
-        texts: Iterable[str],
-        n_best: int,
-        *,
-        details: Literal[False] = False,
-        glossary: Terms | None = None,
-    ) -> list[list[str]]: ...
-
-    @overload
-    def translate(
-        self,
-        texts: Iterable[str],
+        texts: str | Iterable[str],
         n_best: int | None = None,
         *,
-        details: Literal[True],
+        details: bool = False,
         glossary: Terms | None = None,
-    ) -> list[Translation]: ...
+    ) -> Any: ...
 
     def translate(
         self,
@@ -115,7 +85,7 @@ class TextTranslator:
         *,
         details: bool = False,
         glossary: Terms | None = None,
-    ) -> str | Translation | list[str] | list[list[str]] | list[Translation]:
+    ) -> Any:
         """Translates a text, or as many as there are.
 
         Args:

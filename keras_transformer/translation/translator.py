@@ -23,13 +23,12 @@ from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.beam_hypotheses import EMPTY, gather_beams
 from keras_transformer.search.from_config import (
     banned_ids,
-    needs_alignment,
     search,
     sentence_constraints,
 )
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import (
-    ScorePenalties,
+    LengthPenalty,
     Scores,
     hypothesis_scores,
     one_each,
@@ -97,7 +96,7 @@ class Translator(tf.Module):
         source_tokenizer: a `Tokenizer`.
         target_tokenizer: a `Tokenizer`.
         model: an `IncrementalTransformer` or an `Ensemble`. It has to align
-            where `needs_alignment(config)` says so.
+            for `config.replace_unknown`.
         config: the search.
         lexicon: for a search among the tokens that each sentence can use, of a
             model with `partial_output`; None: among all.
@@ -166,14 +165,14 @@ class Translator(tf.Module):
             run: gives the tokenizers.
             model: its `keras.Model`, such as `run.load_model()`.
             decoding: the search.
-            align: whether alignments are requested though the search needs
-                none.
+            align: whether alignments are requested, which
+                `decoding.replace_unknown` needs as well.
             limits: see `IncrementalTransformer`.
             others: models that translate together with it, as an `Ensemble`.
             lexicon: of arrays, for a shortlist of one model; None: none.
             placeholders: beside those of the run's data.
         """
-        align = align or needs_alignment(decoding)
+        align = align or decoding.replace_unknown
         models = [model, *others]
         steps = step_model(
             models, decoding.precision, align, limits, lexicon is not None
@@ -249,10 +248,10 @@ class Translator(tf.Module):
         int32 (B,), "truncated": bool (B,), "translation_truncated": bool
         (B,)}`: the natural logarithm of the probability that the model gives
         to the translation, END included; the same normalised by length as
-        `translate` does, without penalties for coverage and repetition; the
-        number of tokens; and which of the two lost its end. An
-        `InvalidArgumentError` where there are not as many translations as
-        texts, which else would be broadcast.
+        `translate` does, without a penalty for repetition; the number of
+        tokens; and which of the two lost its end. An `InvalidArgumentError`
+        where there are not as many translations as texts, which else would be
+        broadcast.
         """
         return graph_function(self._score, [_TEXT, _TRANSLATION])
 
@@ -440,13 +439,13 @@ class Translator(tf.Module):
     def normalized(self, scores: Scores) -> tf.Tensor:
         """The score of `translate`, float32 `(B,)`, by length alone.
 
-        Penalties for coverage and repetition are a search's own.
+        The penalty for repetition is a search's own.
         """
-        normalization = ScorePenalties(
+        penalty = LengthPenalty(
             self._config.length_normalization, self._config.length_penalty
         )
         return hypothesis_scores(
-            scores.log_probabilities, scores.lengths, normalization
+            scores.log_probabilities, scores.lengths, penalty
         )
 
     def target_ids(self, translation: tf.Tensor, end: bool = True) -> tf.Tensor:
@@ -483,7 +482,7 @@ def step_model(
     Args:
         models: one or more, with the same source and target tokens.
         precision: `dtype` of `IncrementalTransformer`, as the following.
-        align: whether steps return attention to the source.
+        align: whether predictions come with attention to the source.
         limits: with int8, of one model.
         partial_output: whether a shortlist is used, with one model.
 

@@ -132,7 +132,7 @@ def translated(folder: str, way: str, sources: list[str]) -> list[str]:
     )
     from keras_transformer.training.run import Run
     from keras_transformer.translation.request import TranslationRequest
-    from keras_transformer.translation.stream import translate_lines
+    from keras_transformer.translation.stream import one_by_one, stream_lines
     from keras_transformer.translation.workers import RunTranslatorFactory
 
     markup = None if way == "symbols" else way
@@ -142,7 +142,7 @@ def translated(folder: str, way: str, sources: list[str]) -> list[str]:
         factory = RunTranslatorFactory(folder, "best", decoding, request)
     else:
         factory = SavedTranslatorFactory(folder, markup=markup)
-    results = translate_lines(sources, factory())
+    results = stream_lines(sources, one_by_one(factory()))
     return [result and result.hypotheses[0].text for result in results]
 
 

@@ -154,10 +154,8 @@ def test_tokenizer_and_case_as_reported(evaluate, tmp_path, pairs):
     upper = tmp_path / "upper.txt"
     text = "".join(f"{t.upper()}\n" for t in references(pairs))
     upper.write_text(text, "utf-8")
-    values = evaluate(
-        "--against", upper, "--tokenize=none", "--lowercase", "--paired-ar"
-    )
-    assert set(values["against"][0]["bleu_p_values"]) == {"ar"}
+    values = evaluate("--against", upper, "--tokenize=none", "--lowercase")
+    assert set(values["against"][0]["bleu_p_values"]) == {"bs", "ar"}
     assert "case:lc" in values["bleu_signature"]
     assert "tok:none" in values["bleu_signature"]
     assert values["against"][0]["bleu"] == pytest.approx(100)
@@ -187,9 +185,7 @@ def test_what_does_not_fit_is_refused_before_translating(
         says = [read.name, "is read, too"]
         refuses(*words, "--against", perfect, *output, says=says)
         assert read.read_bytes() == before
-    refuses(*words, "--paired-bs", says=["--paired-bs goes with --against"])
-    unused = ["--against", perfect, "--paired-bs", FEW_TRIALS]
-    refuses(*words, *unused, says=["--paired-ar-n goes with --paired-ar"])
+    refuses(*words, FEW_TRIALS, says=["--paired-ar-n goes with --against"])
     says = ["'moses'", "Accepted: none, zh, 13a, intl, char"]
     refuses(*words, "--tokenize", "moses", says=says)
     says = ["seed must be 1 or more"]

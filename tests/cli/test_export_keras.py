@@ -88,7 +88,7 @@ def test_loads_with_the_logits_of_the_run(variant, tmp_path, capsys):
     write_run(run, variant, threads=2)
     assert export(run, out, "--json") == 0
     report = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert report["model"] == str(out / "model.keras")
+    assert report["path"] == str(out)
     loaded = keras.models.load_model(out / "model.keras")
     assert_same_logits(loaded, Run.load(run))
     assert len(loaded.weights) == len(Run.load(run).build_model().weights)

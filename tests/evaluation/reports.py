@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-from keras_transformer.evaluation.analysis import (
-    Report,
-    groups_by_length,
-)
-from keras_transformer.evaluation.report import report_page
+from keras_transformer.config.data import DataConfig
+from keras_transformer.evaluation.report import Report, report_page
 from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import TESTS, Resampling
 
@@ -49,9 +46,7 @@ def page_of(
             systems=systems,
             texts=Texts(list(sources), list(references), list(systems[name])),
             scoring=scoring,
-            language=language,
-            by_length=groups_by_length(sources, "en"),
-            source_language="en",
+            data=DataConfig(source_language="en", target_language=language),
             truncated=truncated,
         )
     )

@@ -64,13 +64,14 @@ def test_every_check_is_passed(static, run, model, tmp_path):
 
 
 @needs_vnni
-def test_one_command_publishes_int8_and_a_fallback(
+def test_int8_is_published_beside_float32(
     run, tmp_path, dev, monkeypatch, capsys
 ):
     monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda path: ())
-    words = ["--precision=int8", "--fallback", "--dev", str(dev)]
+    assert main(exporting(run, tmp_path)) == 0
+    words = ["--precision=int8", "--dev", str(dev)]
     assert main([*exporting(run, tmp_path), *words]) == 0
-    assert "published" in capsys.readouterr().err
+    capsys.readouterr()
     assert description(tmp_path / "m/1")["precision"] == "float32"
     told = description(tmp_path / "m/2")
     assert told["precision"] == "int8"
@@ -129,8 +130,6 @@ def test_a_processor_without_vnni_is_a_warning(
     [
         (["--precision=auto"], "precision auto needs a dev set (--dev FILE)"),
         (["--dev=x.tsv"], "(--dev) goes with precision auto or int8"),
-        (["--fallback"], "fallback goes with precision int8 or auto"),
-        (["--precision=bfloat16", "--fallback"], "fallback goes with"),
     ],
 )
 def test_options_that_need_others(words, said, run, tmp_path, capsys):

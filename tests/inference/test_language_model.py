@@ -85,7 +85,6 @@ def test_step_by_step_equals_the_model(variant, beam_size):
     for t in range(6):
         step = steps.step(tf.constant(beams[:, :, t]), cache, t)
         cache = step.cache
-        assert step.attention is None
         for k in range(beam_size):
             expected = model(variant)(beams[:, k])[:, t]
             real = beams[:, k, t] != 0

@@ -10,7 +10,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.loop import SEGMENT
-from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.scoring import LengthPenalty
 from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -23,7 +23,7 @@ from tests.fake_models import (
 
 
 def normalised(alpha):
-    return SearchConstraints(penalties=ScorePenalties(alpha=alpha))
+    return SearchConstraints(penalty=LengthPenalty(alpha=alpha))
 
 
 def run(model, source_ids, limits, beam_size, alpha=0.0, *options):

@@ -10,7 +10,7 @@ from keras_transformer.search.beam_hypotheses import (
     Hypotheses,
     top_tokens,
 )
-from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.scoring import LengthPenalty
 
 
 def hypotheses(log_probs, ids=None, length=1):
@@ -42,7 +42,7 @@ def test_decided_allows_for_the_best_length(kind, limit, expected):
         hypotheses([-3.0]),
         hypotheses([-1.0, EMPTY]),
         tf.constant([limit]),
-        ScorePenalties(kind, 1.0),
+        LengthPenalty(kind, 1.0),
         1,
         early_stopping=False,
     )
@@ -55,7 +55,7 @@ def test_early_stopping_decides_when_the_beam_has_ended(second):
         hypotheses([-0.1, -0.2]),
         hypotheses([-1.0, second]),
         tf.constant([9]),
-        ScorePenalties(),
+        LengthPenalty(),
         1,
         early_stopping=True,
     )

@@ -11,7 +11,7 @@ from keras_transformer.search.constraints import (
     max_output_lengths,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import ScorePenalties, log_normalizer
+from keras_transformer.search.scoring import LengthPenalty, log_normalizer
 from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -241,7 +241,7 @@ def test_constraints_that_ask_for_nothing_change_nothing(beam_size):
 @pytest.mark.parametrize("kind", ["gnmt", "average"])
 @BEAMS
 def test_scores_are_normalised_as_asked(beam_size, kind):
-    options = {"penalties": ScorePenalties(kind, 0.7)}
+    options = {"penalty": LengthPenalty(kind, 0.7)}
     result = run(RecurrentModel(6), beam_size, **options)
     for sentence, row, ids in every_hypothesis(result):
         base = len(ids) if kind == "average" else (5 + len(ids)) / 6
@@ -250,43 +250,6 @@ def test_scores_are_normalised_as_asked(beam_size, kind):
             result.log_probabilities[sentence, row] / base**0.7,
             rtol=1e-5,
         )
-
-
-def test_the_coverage_penalty_counts_attention_to_each_source_token():
-    model = RecurrentModel(7)
-    options = {"penalties": ScorePenalties("gnmt", 0.5, 0.8)}
-    result = run(model, 4, **options)
-    source_ids, lengths = random_sources(1)
-    for sentence, row, ids in every_hypothesis(result):
-        own = source_ids[sentence : sentence + 1, : lengths[sentence]]
-        cache = model.start(own, 1, len(ids))
-        covered = 0.0
-        for index, last in enumerate([START_ID, *ids[:-1]]):
-            step = model.step(tf.constant([[last]]), cache, index)
-            cache = step.cache
-            covered += step.attention[0, 0].numpy()
-        missing = -np.log(np.minimum(covered, 1.0)).sum()
-        penalty = ((5 + len(ids)) / 6) ** 0.5
-        np.testing.assert_allclose(
-            result.scores[sentence, row],
-            result.log_probabilities[sentence, row] / penalty - 0.8 * missing,
-            atol=1e-4,
-        )
-    plain = run(model, 4, penalties=ScorePenalties("gnmt", 0.5))
-    assert (result.ids != plain.ids).numpy().any()
-
-
-def test_a_coverage_penalty_asks_for_no_attention_to_what_is_not_seen():
-    """As imported models see neither START nor END of the source."""
-
-    class Blind(RecurrentModel):
-        def seen_source(self, source_ids):
-            return tf.zeros_like(source_ids)
-
-    found = run(Blind(7), 4, penalties=ScorePenalties("gnmt", 0.5, 0.8))
-    plain = run(RecurrentModel(7), 4, penalties=ScorePenalties("gnmt", 0.5))
-    np.testing.assert_array_equal(found.ids, plain.ids)
-    np.testing.assert_allclose(found.scores, plain.scores, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from keras_transformer.search.from_config import (
     sentence_constraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import ScorePenalties, score_translations
+from keras_transformer.search.scoring import LengthPenalty, score_translations
 from keras_transformer.text.character import CharacterTokenizer
 from tests.fake_models import (
     RecurrentModel,
@@ -27,11 +27,10 @@ from tests.fake_models import (
 )
 from tests.toy_models import shared_transformer
 
-NORMALIZATION = ScorePenalties("average", 0.8, 0.1)
+NORMALIZATION = LengthPenalty("average", 0.8)
 CONFIG = DecodingConfig(
     length_penalty=0.8,
     length_normalization="average",
-    coverage_penalty=0.1,
     early_stopping=True,
     no_repeat_ngram_size=2,
     repetition_penalty=1.3,

@@ -9,7 +9,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.loop import SEGMENT
-from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.scoring import LengthPenalty
 from tests.fake_models import (
     ScriptedModel,
     Watched,
@@ -23,7 +23,7 @@ def run(model, source_ids, limits, alpha=0.0):
         model,
         source_ids,
         SentenceConstraints(tf.constant(limits, tf.int32)),
-        SearchConstraints(penalties=ScorePenalties(alpha=alpha)),
+        SearchConstraints(penalty=LengthPenalty(alpha=alpha)),
     )
 
 

@@ -5,8 +5,7 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, START_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.scoring import (
-    ScorePenalties,
-    coverage_penalty,
+    LengthPenalty,
     hypothesis_scores,
     log_probability,
     score_translations,
@@ -60,20 +59,13 @@ def test_log_probability_is_never_above_0():
     np.testing.assert_array_equal(values, [0.0, -0.5])
 
 
-def test_coverage_penalty_of_what_nobody_looked_at_is_finite():
-    assert np.isfinite(coverage_penalty(tf.zeros([2, 3]))).all()
-
-
 def test_score_worked_by_hand():
-    # (5 + 7) / 6 = 2; -3 / 2 ** 2 - 0.5 * log 8.
+    # (5 + 7) / 6 = 2; -3 / 2 ** 2.
     actual = hypothesis_scores(
-        tf.constant([-3.0]),
-        tf.constant([7]),
-        ScorePenalties("gnmt", 2.0, 0.5),
-        tf.constant([[0.5, 0.25, 1.0]]),
+        tf.constant([-3.0]), tf.constant([7]), LengthPenalty("gnmt", 2.0)
     )
-    np.testing.assert_allclose(actual, [-0.75 - 0.5 * np.log(8.0)], rtol=1e-6)
+    np.testing.assert_allclose(actual, [-0.75], rtol=1e-6)
     actual = hypothesis_scores(
-        tf.constant([-3.0]), tf.constant([7]), ScorePenalties("average", 1.0)
+        tf.constant([-3.0]), tf.constant([7]), LengthPenalty("average", 1.0)
     )
     np.testing.assert_allclose(actual, [-3.0 / 7.0], rtol=1e-6)

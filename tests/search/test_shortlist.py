@@ -89,14 +89,6 @@ def test_with_all_tokens_it_is_the_search(model, options):
     check_equal(actual, expected)
 
 
-def test_coverage_is_of_the_whole_source(keras_model):
-    model = IncrementalTransformer(keras_model, align=True, partial_output=True)
-    config = DecodingConfig(beam_size=3, coverage_penalty=0.4)
-    expected = search(model, SOURCE, SENTENCES, config)
-    actual = shortlisted_search(model, table(WIDE), SOURCE, SENTENCES, config)
-    check_equal(actual, expected)
-
-
 @pytest.mark.medium
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_sentence_uses_its_tokens_alone(model, beam_size):

@@ -22,7 +22,7 @@ TOKENS = [f"token {i}" for i in range(VOCABULARY_SIZE)]
 CONFIGS = {
     "plain": {},
     "stopping early": {"early_stopping": True, "length_penalty": 0.0},
-    "coverage": {"coverage_penalty": 0.3, "length_normalization": "gnmt"},
+    "GNMT's scores": {"length_normalization": "gnmt"},
     "no repeats": {"no_repeat_ngram_size": 2, "repetition_penalty": 1.2},
     "beam of one": {"beam_size": 1},
     "banned": {"beam_size": 3, "banned_tokens": ["<unk>"]},
@@ -39,10 +39,7 @@ def searched(model, config, banned):
 
 def models():
     yield "recurrent", lambda: RecurrentModel(seed=3)
-    yield (
-        "transformer",
-        lambda: IncrementalTransformer(small_transformer(), align=True),
-    )
+    yield "transformer", lambda: IncrementalTransformer(small_transformer())
 
 
 @pytest.mark.medium

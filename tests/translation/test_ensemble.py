@@ -128,7 +128,7 @@ def test_evaluate_and_translate(runs, capsys):
     assert opened.translate(sources) == both.texts.translations
     assert evaluate(opened, pairs).cross_entropy == both.cross_entropy
     words = ["evaluate", "--run", one, "--ensemble", two, "--input", str(dev)]
-    words += ["--against", one, "--paired-bs", "--paired-bs-n=40"]
+    words += ["--against", one, "--paired-bs-n=40", "--paired-ar-n=40"]
     assert main(words) == 0
     said = capsys.readouterr().out
     assert f"p of the difference to {one} + {two}" in said

@@ -10,14 +10,13 @@ import pytest
 from nltk.translate import AlignedSent, IBMModel1
 
 from keras_transformer import evaluate, export, load
-from keras_transformer.api import exporting
 from keras_transformer.cli.main import main
 from keras_transformer.config import Config, DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.data import model_1 as links_of
 from keras_transformer.data.model_1 import link, model_1
 from keras_transformer.errors import InputError
-from keras_transformer.exporting.writer import precision
+from keras_transformer.exporting.writer import precision, saved_model
 from keras_transformer.system.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
@@ -245,7 +244,7 @@ def test_the_run_that_is_compared_has_the_same_shortlist(
     pairs = str(folder / "train.tsv")
     words = ["evaluate", "--run", str(folder / "run"), "--input", pairs]
     words += ["--against", str(other), "--shortlist", pairs]
-    assert main([*words, "--paired-bs", "--paired-bs-n=40"]) == 0
+    assert main([*words, "--paired-bs-n=40", "--paired-ar-n=40"]) == 0
     assert given == [(folder / "run", pairs), (other, pairs)]
 
 
@@ -276,11 +275,11 @@ def test_an_export_is_of_the_search_that_was_opened(toy, tmp_path, monkeypatch):
     folder, _ = toy
     given = []
 
-    def note(run, out, decoding, fallback, common, quantized):
-        given.append((decoding, common))
+    def note(run, out, **options):
+        given.append(options)
         raise InputError("enough")
 
-    monkeypatch.setattr(exporting, "_published", note)
+    monkeypatch.setattr(saved_model, "export_run", note)
     pairs = folder / "train.tsv"
     greedy = DecodingConfig(beam_size=1)
     run = load(
@@ -288,10 +287,10 @@ def test_an_export_is_of_the_search_that_was_opened(toy, tmp_path, monkeypatch):
     )
     with pytest.raises(InputError, match="enough"):
         export(run, tmp_path / "model")
-    ((decoding, common),) = given
-    assert decoding.beam_size == 1
-    assert common["weights"] == "last"
-    assert common["lexicon"] is not None
+    (options,) = given
+    assert options["decoding"].beam_size == 1
+    assert options["weights"] == "last"
+    assert options["lexicon"] is not None
     with pytest.raises(InputError, match="shortlist goes with format"):
         export(run, tmp_path / "model", format="keras")
 

@@ -2,26 +2,30 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.translation.details import text_translator
-from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 
 
 def shout(lines):
     return [line.upper() for line in lines]
 
 
+def translated(lines, translate, **options):
+    return stream_lines(lines, one_by_one(translate), **options)
+
+
 @pytest.mark.parametrize("window", [1, 3, 7, 1000])
 @pytest.mark.parametrize("count", [0, 1, 20])
 def test_order_is_kept(count, window):
     lines = [f"{'x' * (i * 7 % 5)}{i}" for i in range(count)]
-    found = list(translate_lines(lines, shout, batch_size=3, window=window))
+    found = list(translated(lines, shout, batch_size=3, window=window))
     assert found == [line.upper() for line in lines]
 
 
 def test_blank_lines_stay_blank_and_reach_no_model():
     lines = ["", "a\n", "  \n", "\r\n", "b", "\u2060\u200b"]
-    found = translate_lines(lines, lambda lines: [(x, 1) for x in lines])
+    found = translated(lines, lambda lines: [(x, 1) for x in lines])
     assert list(found) == ["", ("a", 1), "", "", ("b", 1), ""]
-    found = translate_lines([" ", "a"], shout, blank=lambda line: (line, 0))
+    found = translated([" ", "a"], shout, blank=lambda line: (line, 0))
     assert list(found) == [(" ", 0), "A"]
 
 
@@ -32,11 +36,11 @@ def test_blank_lines_stay_blank_and_reach_no_model():
         ([1, 9, 2, 8], {"batch_size": 2}, [[9, 8], [2, 1]]),
         # Long lines share smaller batches, or have one of their own.
         (
-            [10, 10, 10, 10, 4, 4, 2],
-            {"batch_size": 3, "max_characters": 20},
-            [[10, 10], [10, 10], [4, 4, 2]],
+            [380, 380, 380, 380, 200, 200, 100],
+            {"batch_size": 3},
+            [[380, 380], [380, 380], [200, 200, 100]],
         ),
-        ([99, 90, 1], {"max_characters": 50}, [[99], [90], [1]]),
+        ([599, 590, 1], {"batch_size": 2}, [[599], [590], [1]]),
         # The default fills batches of usual sentences.
         ([256] * 64, {}, [[256] * 64]),
         ([512] * 64, {}, [[512] * 32] * 2),
@@ -50,7 +54,7 @@ def test_batches(lengths, options, expected):
         return lines
 
     lines = ["x" * length for length in lengths]
-    assert list(translate_lines(lines, translate, **options)) == lines
+    assert list(translated(lines, translate, **options)) == lines
     assert batches == expected
 
 
@@ -63,7 +67,7 @@ def test_reads_no_more_than_a_window_ahead():
             read += 1
             yield "x"
 
-    results = translate_lines(lines(), shout, batch_size=2, window=4)
+    results = translated(lines(), shout, batch_size=2, window=4)
     assert read == 0
     next(results)
     assert read == 4
@@ -79,9 +83,7 @@ def test_texts_that_belong_together_stay_together():
         return [f"{source}|{prefix}" for source, prefix in lines]
 
     for window in (1, 2, 10):
-        found = list(
-            translate_lines(pairs, translate, batch_size=2, window=window)
-        )
+        found = list(translated(pairs, translate, batch_size=2, window=window))
         assert found == ["a|x", "", "bbb|", "|y"]
 
 
@@ -106,6 +108,6 @@ def test_a_blank_line_is_answered_before_the_next_is_read():
             read.append(line)
             yield line
 
-    results = translate_lines(lines(), shout, window=1)
+    results = translated(lines(), shout, window=1)
     assert [next(results), next(results)] == ["A", ""]
     assert read == ["a", ""]

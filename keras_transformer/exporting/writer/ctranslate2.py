@@ -41,7 +41,7 @@ from keras_transformer.exporting.verification.checks import (
 )
 from keras_transformer.exporting.writer.keras_file import write_companions
 from keras_transformer.exporting.writer.saved_model import (
-    Report,
+    ExportReport,
     describe,
     frequent_tokens,
     load_exported,
@@ -72,17 +72,6 @@ _ACCEPTED = "Accepted: an export for TensorFlow Serving, without --format"
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CTranslate2Report(Report):
-    """Report of `export_ctranslate2`.
-
-    Attributes:
-        quantization: of the weights.
-    """
-
-    quantization: str
-
-
 def export_ctranslate2(
     run: Run,
     folder: str | os.PathLike,
@@ -91,7 +80,7 @@ def export_ctranslate2(
     weights: str = "best",
     decoding: DecodingConfig | None = None,
     progress: Callable[[str], None] | None = None,
-) -> CTranslate2Report:
+) -> ExportReport:
     """Writes, checks and publishes a folder that CTranslate2 loads.
 
     Args:
@@ -146,7 +135,7 @@ def export_ctranslate2(
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(temporary, CTRANSLATE2_CHECKS)
         require_passed(checks)
-    return CTranslate2Report(
+    return ExportReport(
         path=folder,
         quantization=quantization,
         size=folder_size(folder),

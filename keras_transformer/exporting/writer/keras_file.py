@@ -11,7 +11,6 @@ Search, and text in and out, aren't in the file.
 Axes: B sentences, S source and T target positions, V vocabulary.
 """
 
-import dataclasses
 import os
 import pathlib
 import time
@@ -24,7 +23,7 @@ from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry.version_folders import folder_size
 from keras_transformer.exporting.writer.saved_model import (
-    Report,
+    ExportReport,
     describe,
     load_exported,
 )
@@ -44,24 +43,13 @@ MODEL = "model.keras"
 _TOLERANCE = 1e-6
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class KerasReport(Report):
-    """Report of `export_keras`.
-
-    Attributes:
-        model: the `.keras` file in the folder.
-    """
-
-    model: pathlib.Path
-
-
 def export_keras(
     run: Run,
     folder: str | os.PathLike,
     *,
     weights: str = "best",
     progress: Callable[[str], None] | None = None,
-) -> KerasReport:
+) -> ExportReport:
     """Writes a folder with a `.keras` file, loads it, and publishes it.
 
     `keras.models.load_model(folder / "model.keras")` loads it wherever
@@ -106,9 +94,8 @@ def export_keras(
             },
         )
         write_companions(temporary, run)
-    return KerasReport(
+    return ExportReport(
         path=folder,
-        model=folder / MODEL,
         size=folder_size(folder),
         seconds=round(time.monotonic() - started, 1),
     )

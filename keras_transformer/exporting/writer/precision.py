@@ -25,7 +25,7 @@ from keras_transformer.inference.quantization import (
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.lexicon import Lexicon
-from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.translator import Translator, with_prefix
 
 if TYPE_CHECKING:
@@ -201,7 +201,9 @@ def _measure(run, translator, columns, decoding, precisions, progress):
 
     def translate(name):
         return list(
-            translate_lines(sources, translators[name], decoding.batch_size)
+            stream_lines(
+                sources, one_by_one(translators[name]), decoding.batch_size
+            )
         )
 
     bleu: dict[str, float] = {}

@@ -55,44 +55,41 @@ _MARKED = "⟨1⟩a ⟨2⟩b⟨/2⟩⟨/1⟩ ⟨3/⟩"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Report:
-    """Report of an export of any format.
+class ExportReport:
+    """Report of an export.
 
     Attributes:
         path: the folder that was published.
         size: bytes in all its files.
         checks: every `CheckResult` of other processes, all passed.
         seconds: of the whole export, checks included.
+        version: of a SavedModel, its number; None of others, as the following
+            two.
+        variables: number of weight tensors.
+        signatures: names of the signatures.
+        precision: of a SavedModel's products with weights, or None.
+        quantization: of the weights for CTranslate2, or None.
     """
 
     path: pathlib.Path
     size: int
     checks: tuple[CheckResult, ...] = dataclasses.field(default=(), repr=False)
     seconds: float
+    version: int | None = None
+    variables: int | None = None
+    signatures: tuple[str, ...] | None = dataclasses.field(
+        default=None, repr=False
+    )
+    precision: str | None = None
+    quantization: str | None = None
 
     def to_dict(self) -> dict:
-        """The same as JSON holds it."""
+        """The same as JSON holds it, without what is None."""
         return {
             key: str(value) if isinstance(value, pathlib.Path) else value
             for key, value in dataclasses.asdict(self).items()
+            if value is not None
         }
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportReport(Report):
-    """Report of `export_run`; `path` is the version folder.
-
-    Attributes:
-        version: integer, its name.
-        variables: number of weight tensors.
-        signatures: names of the signatures.
-        precision: of products with weights.
-    """
-
-    version: int
-    variables: int
-    signatures: tuple[str, ...] = dataclasses.field(repr=False)
-    precision: str = "float32"
 
 
 def export_run(
