@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
+from keras_transformer.data.masking import mask_pair
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import (
@@ -132,7 +133,15 @@ def evaluation_of(
     ]
     seconds = time.perf_counter() - started
     lines = [result.hypotheses[0].text for result in results]
-    ids = model.target_tokenizer.tokenize(encoded(references))  # (N, None)
+    read = references
+    data = model.config.data
+    if data.symbols:
+        # As the model reads them.
+        read = [
+            mask_pair(pair, data.markup_patterns)[0][1]
+            for pair in zip(sources, references, strict=True)
+        ]
+    ids = model.target_tokenizer.tokenize(encoded(read))  # (N, None)
     # Without START or END, whichever frames it.
     cut = (ids.row_lengths() > model.config.model.max_length - 1).numpy()
     truncated = [result.truncated for result in results] | cut

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
 from keras_transformer.contract import layout
+from keras_transformer.data.masking import mask_pair
 from keras_transformer.errors import InputError, shown
 from keras_transformer.exporting.registry.version_folders import (
     ACCEPTED_MODEL,
@@ -132,8 +133,9 @@ class SavedTranslator(TextTranslator):
         """Log-probabilities of given translations.
 
         Args:
-            texts: any number of sentences.
-            translations: as many.
+            texts: B sentences, which are one batch where they aren't split.
+            translations: as many. Markup counts that both have, if the
+                model has symbols for it.
 
         Returns:
             `log_probability` float32 `(B,)`, natural logarithms; `score`
@@ -150,6 +152,11 @@ class SavedTranslator(TextTranslator):
                 "score takes one translation for each text. Received: "
                 f"{len(texts)} texts, {len(translations)} translations"
             )
+        if texts and self.placeholders is not None:
+            # As `score` of a run does.
+            pairs = zip(texts, translations, strict=True)
+            masked = [mask_pair(pair, self.placeholders)[0] for pair in pairs]
+            texts, translations = map(list, zip(*masked, strict=True))
         return self._run(layout.SCORING, text=texts, translation=translations)
 
     def _run(self, signature, **texts):

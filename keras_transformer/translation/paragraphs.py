@@ -28,6 +28,7 @@ from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.request import (
     ScoredPair,
     Translation,
+    blank_pair,
     blank_translation,
     chained,
     joined_translation,
@@ -357,7 +358,11 @@ def scored_pairs(
     *sides, rows = split(*map(encoded, zip(*pairs, strict=True)))
     columns = [[one.decode() for one in side.numpy()] for side in sides]
     results = stream_lines(
-        zip(*columns, strict=True), one_by_one(score), batch_size
+        zip(*columns, strict=True),
+        one_by_one(score),
+        batch_size,
+        # Nothing may be left of a pair without its markup.
+        blank=blank_pair,
     )
     parts: list[list[ScoredPair]] = [[] for _ in pairs]
     for row, result in zip(rows.numpy(), results, strict=True):

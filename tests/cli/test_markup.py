@@ -12,6 +12,7 @@ from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.symbols import MARKUP_SYMBOLS
+from keras_transformer.translation.details import pair_scorer
 from tests.toy_runs import untrained_run
 
 LETTERS = "abcdefghijklmnop"
@@ -123,6 +124,13 @@ def test_command_line(run, tmp_path, capsys):
     assert "<b>" not in capsys.readouterr().out
 
 
+def test_nothing_is_left_of_a_pair_to_score(run, tmp_path, capsys):
+    (tmp_path / "pairs.tsv").write_text("<br/>\t<hr/>\na\tb\n")
+    words = ["score", "--run", run.folder, "--input", tmp_path / "pairs.tsv"]
+    assert main([str(word) for word in words]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 def test_documents(run, tmp_path):
     page = "<html><p>aaa <b>bbb</b> <i>ccc</i></p></html>"
     (tmp_path / "in.html").write_text(page)
@@ -185,6 +193,12 @@ def test_export_and_server(run, tmp_path, precision):
     translator = kt.load(report.path)
     translations = translator.translate(TEXTS)
     assert_complete(TEXTS, translations, ("~",))
+    pair = ("Press <b>OK</b>.", "<b>OK</b> drücken.")
+    [expected] = pair_scorer(kt.load(run.folder).new_translator())([pair])
+    found = translator.score(*([side] for side in pair))
+    assert found["log_probability"][0] == pytest.approx(
+        expected.log_probability, rel=1e-4
+    )
     servable = Servable("m", 1, report.path)
     texts = [text.encode() for text in TEXTS]
     masked = mask_pair((TEXTS[0], TEXTS[0]))[0][0]
