@@ -134,18 +134,12 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
             such a product reads stays as it is: graphs hold constants, which
             take less time in each step than variables.
     """
-    counter = iter(range(10_000))
-
     def variable(values, kind):
         if values.dtype == np.int8:
             values = tf.bitcast(tf.constant(values), tf.qint8)
         else:
             values = tf.cast(tf.constant(values, tf.float32), kind)
-        return tf.Variable(
-            values,
-            trainable=False,
-            name=f"parameter_{next(counter)}",
-        )
+        return tf.Variable(values, trainable=False)
 
     def convert(node, kind="float32"):
         if node is None or isinstance(node, float | bool):
