@@ -13,7 +13,11 @@ from keras import ops
 
 from keras_transformer.compat import embeddings_variable, set_implicit_mask
 from keras_transformer.constants import PAD_ID
-from keras_transformer.layers.composite import CompositeLayer, check_width
+from keras_transformer.layers.composite import (
+    CompositeLayer,
+    check_width,
+    own_initializer,
+)
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import dense
 from keras_transformer.tensors import Initializer, Shape, Tensor
@@ -147,7 +151,7 @@ class PositionalEmbedding(CompositeLayer):
         self._tokens = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             d_model,
-            embeddings_initializer=self.embeddings_initializer.clone(),
+            embeddings_initializer=own_initializer(self.embeddings_initializer),
             dtype=self.dtype_policy,
             name="tokens",
         )
