@@ -134,6 +134,7 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
             such a product reads stays as it is: graphs hold constants, which
             take less time in each step than variables.
     """
+
     def variable(values, kind):
         if values.dtype == np.int8:
             values = tf.bitcast(tf.constant(values), tf.qint8)

@@ -206,9 +206,9 @@ def finish(
     candidates: Candidates,
     step: tf.Tensor,
     constraints: SearchConstraints,
-    coverage: tf.Tensor | None,
+    coverage: tf.Tensor | tuple[()],
 ) -> Hypotheses:
-    """The `K` best candidates as hypotheses; EMPTY those that go on."""
+    """Those of the `K` best candidates that end; EMPTY rows for the others."""
     beam_size = live.ids.shape[1]
     first = Candidates(*(field[:, :beam_size] for field in candidates))
     is_end = first.tokens == END_ID  # (B, K)
@@ -241,7 +241,7 @@ def extend(
     candidates: Candidates,
     step: tf.Tensor,
     constraints: SearchConstraints,
-    coverage: tf.Tensor | None,
+    coverage: tf.Tensor | tuple[()],
 ) -> Hypotheses:
     """The candidates as hypotheses of `step + 1` tokens."""
     ids = gather_beams(live.ids, candidates.parents)  # (B, K, T)
