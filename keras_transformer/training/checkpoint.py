@@ -115,6 +115,9 @@ class Checkpoint(keras.callbacks.Callback):
         }
         hosts.synchronized(self.model)
         hosts.by_chief(save_checkpoint)(self.path, self.model, note)
+        # Else the others wait in the next step's collective, which gives up
+        # before a large model is written.
+        hosts.wait()
 
     def restore(self, model: keras.Model) -> int:
         """Puts the saved state back.

@@ -216,7 +216,9 @@ def _fit_locked(
     config = run.folder / "config.yaml"
     hosts.by_chief(write_text)(config, run.config.to_yaml())
     keep_best.finished = first_epoch
-    observer.start(model, batches)
+    if not keep_best.exhausted():
+        observer.start(model, batches)
+    hosts.wait()  # The observer of the chief may plan an epoch.
     for start, end in _calls(batches, first_epoch, training):
         if keep_best.exhausted() or model.stop_training:
             break
