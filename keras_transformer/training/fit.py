@@ -339,12 +339,17 @@ def _share():
 
 def _lengths(config, prepared):
     """Options of batches: which lengths are grouped and padded."""
-    few = config.training.length_buckets == "few"
+    training = config.training
+    few = training.length_buckets == "few"
     if not few and not hosts.on_jax():
         return {}
     splits = [name for name, pairs in prepared.counts.items() if pairs]
     lengths = [prepared.lengths(name) for name in splits]
-    chosen = few_lengths(np.concatenate(lengths) + FRAME_LENGTHS)
+    changes = training.augment or training.subword_sampling
+    chosen = few_lengths(
+        np.concatenate(lengths) + FRAME_LENGTHS,
+        config.model.max_length if changes else 0,
+    )
     # A run that began elsewhere keeps its batches, but each shape would be a
     # program on JAX.
     return {"length_buckets" if few else "padded_lengths": chosen}
