@@ -64,7 +64,9 @@ def train(
         initial: a run's folder, from whose best weights training starts, with
             its model and its search; None: random weights.
         resume: goes on with the run in `out`, which keeps its configuration
-            but for the number of epochs.
+            but for the number of epochs. Another one may have the learning
+            rate jump: a cooldown, and a warm-up that is a quarter of a short
+            training, go by all epochs.
         callbacks: of Keras, such as those of experiment trackers. They are
             called after an epoch's scores are in the logs; where a run
             goes on within an epoch, training begins and ends for them twice.
