@@ -307,20 +307,30 @@ class TrainingNotes(Observer):
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         """See `Observer.start`."""
-        from keras_transformer.training.compiling import warmup_steps
+        from keras_transformer.training.compiling import (
+            num_updates,
+            warmup_steps,
+        )
 
+        training = self._training
+        if batches.epoch >= training.epochs:
+            self._say(
+                f"nothing is left to train of {training.epochs} epochs. For "
+                "more: --epochs, in Python epochs"
+            )
+            return
         steps = self._steps = batches.batches_per_epoch
         self._say(
             f"{model.count_params():,} parameters, {steps} steps an "
             f"epoch, {batches.padding_share():.1%} padding"
         )
-        if batches.epoch or batches.first_batch:
+        goes_on = batches.epoch or batches.first_batch
+        if goes_on:
             self._say(
                 f"going on at epoch {batches.epoch + 1}, step "
                 f"{batches.first_batch + 1}"
             )
-        training = self._training
-        updates = steps * training.epochs // training.accumulate_steps
+        updates = num_updates(training, steps)
         warmup = warmup_steps(training, steps)
         if warmup < training.warmup_steps:
             self._say(
@@ -328,10 +338,12 @@ class TrainingNotes(Observer):
                 f"(training.warmup_steps is {training.warmup_steps:,})"
             )
         elif updates < warmup:
+            shorter = f", or --set training.warmup_steps={max(1, updates // 4)}"
             self._say(
                 f"{updates:,} updates end within the warm-up of {warmup:,}, at "
-                "a small part of the learning rate. Try more epochs, or "
-                f"--set training.warmup_steps={max(1, updates // 4)}"
+                "a small part of the learning rate. Try more epochs"
+                # A run that goes on keeps its warm-up.
+                + ("" if goes_on else shorter)
             )
 
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:

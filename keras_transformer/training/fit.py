@@ -359,9 +359,10 @@ def _calls(batches, first_epoch, training):
     """First and end epoch of each call of `model.fit`.
 
     Keras runs all epochs of a call for the same number of steps, so what is
-    left of an interrupted epoch is a call of its own.
+    left of an interrupted epoch is a call of its own. There is none if the run
+    is to have fewer epochs now.
     """
-    if batches.first_batch:
+    if batches.first_batch and first_epoch < training.epochs:
         yield first_epoch, first_epoch + 1
         first_epoch += 1
     if first_epoch < training.epochs:
