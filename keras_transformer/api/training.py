@@ -50,8 +50,9 @@ def train(
     """Trains a model on prepared data into a run folder.
 
     Ctrl-C finishes the step at hand and writes a checkpoint, and so does
-    SIGTERM; `resume=True` goes on from it, or from the last one before a kill,
-    as if nothing had happened.
+    SIGTERM; before the first step they end it at once. `resume=True` goes on
+    from the checkpoint, or from the last one before a kill, as if nothing had
+    happened.
 
     Args:
         data: what `prepare` gave, or its folder.
@@ -223,17 +224,24 @@ def _stop_on_signal(say):
 
     Yields:
         a callable that tells whether stopping was asked for. The second
-        signal interrupts at once.
+        signal interrupts at once, and so does one before the first call.
     """
+    from keras_transformer.training.checkpoint import Interrupted
+
     asked: list[int] = []
     told: list[int] = []
+    is_watched = False
 
     def ask(number, frame):
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
+        if not is_watched:  # Nothing is trained that would be lost.
+            raise Interrupted
 
     def is_asked():
+        nonlocal is_watched
+        is_watched = True
         # Not said by the handler, which may have interrupted a write to stderr.
         if asked and not told:
             told.extend(asked)

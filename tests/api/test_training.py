@@ -2,6 +2,7 @@
 
 import random
 import re
+import signal
 import types
 
 import keras
@@ -10,6 +11,7 @@ import pytest
 import keras_transformer as kt
 from keras_transformer.api import training
 from keras_transformer.errors import InputError
+from keras_transformer.training.checkpoint import Interrupted
 from tests.toy_models import MODEL, write_corpus
 from tests.word_data import word_data
 
@@ -218,6 +220,24 @@ def test_a_run_without_a_best_epoch_says_why(values, says):
     )
     with pytest.raises(InputError, match=says):
         training.best_epoch(run)
+
+
+def test_a_signal_stops_after_a_step_or_before_the_first():
+    said = []
+    with (
+        pytest.raises(Interrupted),
+        training._stop_on_signal(said.append),
+    ):
+        signal.raise_signal(signal.SIGTERM)
+    with training._stop_on_signal(said.append) as is_asked:
+        assert not is_asked()
+        signal.raise_signal(signal.SIGINT)
+        assert said == []
+        assert is_asked()
+        assert len(said) == 1
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            signal.raise_signal(signal.SIGINT)
+        assert stopped.type is KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
