@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.api.runs import (
@@ -248,9 +248,11 @@ def _stop_on_signal(say):
             say("stopping after this step (once more: at once)")
         return bool(asked)
 
-    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
+    numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread():
         numbers = ()  # Python sends signals to the main one only.
+    # A handler of the program that Python is part of couldn't be set again.
+    numbers = [n for n in numbers if signal.getsignal(n) is not None]
     before = [signal.signal(number, ask) for number in numbers]
     try:
         yield is_asked

@@ -240,6 +240,13 @@ def test_a_signal_stops_after_a_step_or_before_the_first():
         assert stopped.type is KeyboardInterrupt
 
 
+def test_handlers_that_are_not_pythons_stay(monkeypatch):
+    monkeypatch.setattr(training.signal, "getsignal", lambda number: None)
+    monkeypatch.setattr(training.signal, "signal", pytest.fail)
+    with training._stop_on_signal(print) as is_asked:
+        assert not is_asked()
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
