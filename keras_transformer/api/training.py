@@ -291,7 +291,7 @@ def best_epoch(run: Run) -> str:
     scores = [] if loss is None else [f"{name} cross-entropy {loss:.4f}"]
     if "val_bleu" in best:
         scores.append(f"dev BLEU {best['val_bleu']:.1f}")
-    return f"best {epochs}, {', '.join(scores)}"
+    return ", ".join([f"best {epochs}", *scores])
 
 
 class TrainingNotes(Observer):

@@ -222,6 +222,12 @@ def test_a_run_without_a_best_epoch_says_why(values, says):
         training.best_epoch(run)
 
 
+def test_a_best_epoch_without_scores_is_named():
+    best = {"epoch": 48, "averaged_epochs": 8}
+    run = types.SimpleNamespace(manifest={"scores": {"best": best}})
+    assert training.best_epoch(run) == "best mean of epochs 41 to 48"
+
+
 def test_a_signal_stops_after_a_step_or_before_the_first():
     said = []
     with (
