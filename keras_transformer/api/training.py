@@ -204,15 +204,20 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
             raise Interrupted(f"interrupted; {_goes_on(run)}") from None
         except OSError as error:
             reason = disk_error(error)
-            if reason is None:
+            # Writers name the file; a tracker's lost connection names none.
+            if reason is None or error.filename is None:
                 raise
-            where = error.filename or run.folder
-            raise InputError(f"{where}: {reason}; {_goes_on(run)}") from error
+            raise InputError(
+                f"{error.filename}: {reason}; {_goes_on(run)}"
+            ) from error
 
 
 def _goes_on(run):
     """How a run goes on, and from when on it translates."""
-    way = f"{run.folder} goes on with keras-transformer train ... --resume"
+    way = (
+        f"{run.folder} goes on with keras-transformer train ... --resume (in "
+        "Python resume=True)"
+    )
     if not run.history():
         way += ", and translates from the end of its first epoch on"
     return way

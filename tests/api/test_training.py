@@ -254,6 +254,25 @@ def test_handlers_that_are_not_pythons_stay(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ConnectionError("refused"), None),
+        (OSError(28, "No space left", "run/a"), "run/a: the disk is full"),
+    ],
+)
+def test_an_error_is_one_of_writing_if_it_names_a_file(
+    error, says, monkeypatch
+):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("keras_transformer.training.fit.fit", fail)
+    run = types.SimpleNamespace(folder="a", config=kt.Config(), history=list)
+    with pytest.raises(InputError if says else type(error), match=says):
+        training._fit(run, None, False, [], 0, None, print)
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"preset": "tini"}, "unknown preset 'tini', did you mean 'tiny'"),
