@@ -41,7 +41,7 @@ def train(
     *,
     preset: str | None = None,
     config: Config | Mapping | str | os.PathLike | None = None,
-    initial: str | os.PathLike | None = None,
+    initial: Run | str | os.PathLike | None = None,
     resume: bool = False,
     callbacks: Iterable | None = None,
     verbose: int | str = 1,
@@ -62,8 +62,8 @@ def train(
             `initial`.
         config: what differs from it: a `Config`, in the preset's stead;
             `{section: {key: value}}`; or a YAML file of that.
-        initial: a run's folder, from whose best weights training starts, with
-            its model and its search; None: random weights.
+        initial: a run or its folder, from whose best weights training starts,
+            with its model and its search; None: random weights.
         resume: goes on with the run in `out`, which keeps its configuration
             but for the number of epochs. Another one may have the learning
             rate jump: a cooldown, and a warm-up that is a quarter of a short
@@ -89,11 +89,12 @@ def train(
         '我喜欢茶。'
     """
     say = _tell if verbose else _ignore
+    origin: Any = getattr(initial, "folder", initial)
     run = train_run(
         data,
         out,
-        _request(preset, config, training, out, initial, resume),
-        initial=initial,
+        _request(preset, config, training, out, origin, resume),
+        initial=origin,
         resume=resume,
         callbacks=callbacks,
         verbose=verbose,

@@ -272,6 +272,16 @@ def test_an_error_is_one_of_writing_if_it_names_a_file(
         training._fit(run, None, False, [], 0, None, print)
 
 
+def test_training_starts_from_a_run_as_from_its_folder(trained, data, tmp_path):
+    with pytest.raises(InputError, match="weights of another model"):
+        kt.train(
+            data,
+            tmp_path / "run",
+            initial=trained[0],
+            config={"model": {"d_ff": 64}},
+        )
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
