@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     Tensor: TypeAlias = keras.KerasTensor | tf.Tensor | jax.Array | np.ndarray
-    Initializer: TypeAlias = str | keras.initializers.Initializer
+    Initializer: TypeAlias = (
+        str | keras.initializers.Initializer | Callable[..., Any]
+    )
 else:
     Tensor = Initializer = Any
 

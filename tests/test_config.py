@@ -2,6 +2,7 @@ import dataclasses
 import inspect
 import math
 
+import numpy as np
 import pytest
 import yaml
 
@@ -134,7 +135,8 @@ def test_settings_of_several_kinds_are_taken_together():
         ({"training": {"epochs": 0}}, "greater than 0. Received: 0"),
         ({"training": {"learning_rate": "inf"}}, "a finite number.*: inf"),
         ({"decoding": {"max_length_ratio": math.inf}}, "a finite number"),
-        ({"decoding": {"max_length_ratio": 1e300}}, "a number below 10.38"),
+        ({"decoding": {"max_length_ratio": 1e300}}, "number below 10.38"),
+        ({"decoding": {"max_length_ratio": math.nan}}, "a finite number"),
         ({"decoding": {"length_penalty": 200}}, "10 or less. Received: 200"),
         ({"training": {"learning_rate": 1e-300}}, "1e-37 or more"),
         ({"training": {"best_by": "chrf"}}, "one of loss, bleu.*'chrf'"),
@@ -156,6 +158,7 @@ def test_settings_of_several_kinds_are_taken_together():
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
         ({"decoding": {"min_length": 2**31}}, "min_length must be 1,048,576"),
         ({"decoding": {"top_k": 2**31}}, "top_k must be 1,073,741,824 or less"),
+        ({"decoding": {"top_p": 1e-46}}, "at least 1e-6, at most 1.*: 1e-46"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_accepted(values, message):
@@ -191,6 +194,20 @@ def test_numbers_as_people_write_them():
     values = yaml.safe_load("training: {learning_rate: 1e-8, gradient_clip: 0}")
     training = Config().updated(values).training
     assert (training.learning_rate, training.gradient_clip) == (1e-8, 0.0)
+
+
+def test_numbers_of_numpy_are_pythons():
+    training = TrainingConfig(
+        epochs=np.int64(5), learning_rate=np.float32(0.5), augment=np.int32(1)
+    )
+    values = training.epochs, training.learning_rate, training.augment
+    assert [(type(value), value) for value in values] == [
+        (int, 5),
+        (float, 0.5),
+        (float, 1.0),
+    ]
+    with pytest.raises(InputError, match="takes an integer. Received: 5.0"):
+        TrainingConfig(epochs=np.float64(5))
 
 
 @pytest.mark.parametrize(

@@ -285,11 +285,16 @@ def _continue_with(run, request, initial, say, load_data):
         left_open,
         require_same_data,
     )
+    from keras_transformer.training.run import INITIAL, read_manifest
 
-    began = run.manifest.get("initial", {}).get("run", "random weights")
-    if initial and os.path.realpath(initial) != os.path.realpath(began):
+    began = run.manifest.get(INITIAL)
+    # A path may lead elsewhere, or be written in another way.
+    if initial and (
+        not began or read_manifest(initial)["id"] != began.get("id")
+    ):
+        origin = began["run"] if began else "random weights"
         raise InputError(
-            f"--from: {run.folder} was started from {began}. Received: "
+            f"--from: {run.folder} was started from {origin}. Received: "
             f"{initial}"
         )
     own = run.config

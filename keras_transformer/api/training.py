@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.api.runs import (
@@ -41,7 +41,7 @@ def train(
     *,
     preset: str | None = None,
     config: Config | Mapping | str | os.PathLike | None = None,
-    initial: str | os.PathLike | None = None,
+    initial: Run | str | os.PathLike | None = None,
     resume: bool = False,
     callbacks: Iterable | None = None,
     verbose: int | str = 1,
@@ -50,8 +50,9 @@ def train(
     """Trains a model on prepared data into a run folder.
 
     Ctrl-C finishes the step at hand and writes a checkpoint, and so does
-    SIGTERM; `resume=True` goes on from it, or from the last one before a kill,
-    as if nothing had happened.
+    SIGTERM; before the first step they end it at once. `resume=True` goes on
+    from the checkpoint, or from the last one before a kill, as if nothing had
+    happened.
 
     Args:
         data: what `prepare` gave, or its folder.
@@ -61,10 +62,12 @@ def train(
             `initial`.
         config: what differs from it: a `Config`, in the preset's stead;
             `{section: {key: value}}`; or a YAML file of that.
-        initial: a run's folder, from whose best weights training starts, with
-            its model and its search; None: random weights.
+        initial: a run or its folder, from whose best weights training starts,
+            with its model and its search; None: random weights.
         resume: goes on with the run in `out`, which keeps its configuration
-            but for the number of epochs.
+            but for the number of epochs. Another one may have the learning
+            rate jump: a cooldown, and a warm-up that is a quarter of a short
+            training, go by all epochs.
         callbacks: of Keras, such as those of experiment trackers. They are
             called after an epoch's scores are in the logs; where a run
             goes on within an epoch, training begins and ends for them twice.
@@ -86,11 +89,12 @@ def train(
         '我喜欢茶。'
     """
     say = _tell if verbose else _ignore
+    origin: Any = getattr(initial, "folder", initial)
     run = train_run(
         data,
         out,
-        _request(preset, config, training, out, initial, resume),
-        initial=initial,
+        _request(preset, config, training, out, origin, resume),
+        initial=origin,
         resume=resume,
         callbacks=callbacks,
         verbose=verbose,
@@ -201,15 +205,20 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
             raise Interrupted(f"interrupted; {_goes_on(run)}") from None
         except OSError as error:
             reason = disk_error(error)
-            if reason is None:
+            # Writers name the file; a tracker's lost connection names none.
+            if reason is None or error.filename is None:
                 raise
-            where = error.filename or run.folder
-            raise InputError(f"{where}: {reason}; {_goes_on(run)}") from error
+            raise InputError(
+                f"{error.filename}: {reason}; {_goes_on(run)}"
+            ) from error
 
 
 def _goes_on(run):
     """How a run goes on, and from when on it translates."""
-    way = f"{run.folder} goes on with keras-transformer train ... --resume"
+    way = (
+        f"{run.folder} goes on with keras-transformer train ... --resume (in "
+        "Python resume=True)"
+    )
     if not run.history():
         way += ", and translates from the end of its first epoch on"
     return way
@@ -221,26 +230,35 @@ def _stop_on_signal(say):
 
     Yields:
         a callable that tells whether stopping was asked for. The second
-        signal interrupts at once.
+        signal interrupts at once, and so does one before the first call.
     """
+    from keras_transformer.training.checkpoint import Interrupted
+
     asked: list[int] = []
     told: list[int] = []
+    is_watched = False
 
     def ask(number, frame):
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
+        if not is_watched:  # Nothing is trained that would be lost.
+            raise Interrupted
 
     def is_asked():
+        nonlocal is_watched
+        is_watched = True
         # Not said by the handler, which may have interrupted a write to stderr.
         if asked and not told:
             told.extend(asked)
             say("stopping after this step (once more: at once)")
         return bool(asked)
 
-    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
+    numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread():
         numbers = ()  # Python sends signals to the main one only.
+    # A handler of the program that Python is part of couldn't be set again.
+    numbers = [n for n in numbers if signal.getsignal(n) is not None]
     before = [signal.signal(number, ask) for number in numbers]
     try:
         yield is_asked
@@ -279,7 +297,7 @@ def best_epoch(run: Run) -> str:
     scores = [] if loss is None else [f"{name} cross-entropy {loss:.4f}"]
     if "val_bleu" in best:
         scores.append(f"dev BLEU {best['val_bleu']:.1f}")
-    return f"best {epochs}, {', '.join(scores)}"
+    return ", ".join([f"best {epochs}", *scores])
 
 
 class TrainingNotes(Observer):
@@ -305,20 +323,30 @@ class TrainingNotes(Observer):
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         """See `Observer.start`."""
-        from keras_transformer.training.compiling import warmup_steps
+        from keras_transformer.training.compiling import (
+            num_updates,
+            warmup_steps,
+        )
 
+        training = self._training
+        if batches.epoch >= training.epochs:
+            self._say(
+                f"nothing is left to train of {training.epochs} epochs. For "
+                "more: --epochs, in Python epochs"
+            )
+            return
         steps = self._steps = batches.batches_per_epoch
         self._say(
             f"{model.count_params():,} parameters, {steps} steps an "
             f"epoch, {batches.padding_share():.1%} padding"
         )
-        if batches.epoch or batches.first_batch:
+        goes_on = batches.epoch or batches.first_batch
+        if goes_on:
             self._say(
                 f"going on at epoch {batches.epoch + 1}, step "
                 f"{batches.first_batch + 1}"
             )
-        training = self._training
-        updates = steps * training.epochs // training.accumulate_steps
+        updates = num_updates(training, steps)
         warmup = warmup_steps(training, steps)
         if warmup < training.warmup_steps:
             self._say(
@@ -326,10 +354,12 @@ class TrainingNotes(Observer):
                 f"(training.warmup_steps is {training.warmup_steps:,})"
             )
         elif updates < warmup:
+            shorter = f", or --set training.warmup_steps={max(1, updates // 4)}"
             self._say(
                 f"{updates:,} updates end within the warm-up of {warmup:,}, at "
-                "a small part of the learning rate. Try more epochs, or "
-                f"--set training.warmup_steps={max(1, updates // 4)}"
+                "a small part of the learning rate. Try more epochs"
+                # A run that goes on keeps its warm-up.
+                + ("" if goes_on else shorter)
             )
 
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:

@@ -48,10 +48,7 @@ from keras_transformer.errors import InputError, shown
 from keras_transformer.training import jax_runtime
 
 if TYPE_CHECKING:
-    import keras
-
     from keras_transformer.config.training import TrainingConfig
-    from keras_transformer.data.batching import TrainingBatches
     from keras_transformer.training.run import Run
 
 
@@ -176,19 +173,13 @@ class TrainingProgress(TrainingNotes):
     ) -> None:
         super().__init__(training, say)
         self._compilations = jax_runtime.Compilations() if compiles else None
-        self._epochs = training.epochs
         self._progress: Progress | None = None
-        self._total: int | None = None
-
-    def start(self, model: keras.Model, batches: TrainingBatches) -> None:
-        self._total = batches.batches_per_epoch
-        super().start(model, batches)
 
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:
         if self._progress is None:
-            title = f"epoch {epoch}/{self._epochs}"
+            title = f"epoch {epoch}/{self._training.epochs}"
             self._progress = Progress(
-                title, self._total, "steps", done=batch - 1
+                title, self._steps, "steps", done=batch - 1
             )
         self._progress.update(batch, lambda: _short(logs))
         super().step(epoch, batch, logs)
@@ -201,7 +192,7 @@ class TrainingProgress(TrainingNotes):
             if name.startswith("val_")
         )
         say(
-            f"epoch {epoch}/{self._epochs} {_short(logs)} "
+            f"epoch {epoch}/{self._training.epochs} {_short(logs)} "
             f"{logs['seconds']:.0f} s" + (f"; dev{dev}" if dev else "")
         )
         if self._compilations is not None:

@@ -162,15 +162,15 @@ class DataConfig(Section):
 def is_pattern(value: str) -> bool:
     """True for a regular expression that doesn't match an empty text.
 
-    It is one of several in another: without flags for all of it, and without
-    references to groups by their numbers.
+    It is one of several in another: without flags for all of it, without named
+    groups, and without references to groups by their numbers.
     """
     try:
-        if re.search(r"\\[1-9]|\(\?P=|\(\?\(", value):
+        if re.search(r"\\[1-9]|\(\?P|\(\?\(", value):
             return False
         re.compile(f"(?P<term>x)|(?P<head>x)|{value}")
         return re.fullmatch(value, "") is None
-    except (re.error, TypeError):
+    except (re.error, TypeError, OverflowError, RecursionError):
         return False
 
 

@@ -15,7 +15,8 @@ from keras_transformer.config.validation import (
 
 # Logits are divided by it, which must not give infinity.
 _TEMPERATURE = Rule("at least 1e-6", lambda value: value >= 1e-6)
-_PROBABILITY = Rule("greater than 0, at most 1", lambda value: 0 < value <= 1)
+# Sums of probabilities are compared with it in float32.
+_PROBABILITY = Rule("at least 1e-6, at most 1", lambda x: 1e-6 <= x <= 1)
 
 
 @dataclasses.dataclass(frozen=True)

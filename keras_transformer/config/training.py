@@ -23,7 +23,9 @@ _EXPONENT = Rule("at least 0, at most 1", lambda value: 0 <= value <= 1)
 class TrainingConfig(Section):
     """Optimization of the model: epochs, batches, rates, what is kept."""
 
-    epochs: PositiveInt = 20  # passes over the training pairs
+    # Passes over the training pairs. The warm-up of a short training is a
+    # quarter of them; with other ones on --resume the learning rate may jump.
+    epochs: PositiveInt = 20
     batch_tokens: PositiveInt = 4096  # positions of a batch on either side
     # if set, used instead of batch_tokens
     batch_sentences: PositiveInt | None = None

@@ -1,7 +1,7 @@
 """Checks of configuration values, each refusal naming what is accepted."""
 
 import difflib
-import math
+import numbers
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
@@ -150,12 +150,15 @@ def typed(where: str, value: Any, annotation: Any) -> Any:
             value = float(value)
         except ValueError:
             pass
-    if kind is float and type(value) is int:
-        require(abs(value) < _LARGEST, where, "a number below 10^38", value)
+    if not isinstance(value, bool):  # NumPy's numbers become Python's.
+        if isinstance(value, numbers.Integral):
+            value = int(value)
+        elif isinstance(value, numbers.Real):
+            value = float(value)
+    if kind is float and type(value) in (int, float):
+        accepted = "a finite number below 10^38"
+        require(abs(value) < _LARGEST, where, accepted, value)
         value = float(value)
-    if kind is float and isinstance(value, float):
-        require(math.isfinite(value), where, "a finite number", value)
-        require(abs(value) < _LARGEST, where, "a number below 10^38", value)
     if type(value) is not kind:
         quotes = ", which YAML reads in it; use quotes" if kind is str else ""
         raise InputError(

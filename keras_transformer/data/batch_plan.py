@@ -82,7 +82,7 @@ class BatchSize:
         return np.array([rows, *lengths], np.int64)
 
 
-def few_lengths(lengths: np.ndarray) -> tuple[int, ...]:
+def few_lengths(lengths: np.ndarray, longest: int = 0) -> tuple[int, ...]:
     """Lengths of batches, as few as this data allows.
 
     Short sentences need two or three, text with paragraphs up to ten. Of all
@@ -92,11 +92,13 @@ def few_lengths(lengths: np.ndarray) -> tuple[int, ...]:
     Args:
         lengths: int `(P, 2)`, the positions that each source and target takes
             in a batch.
+        longest: positions that pairs may take after they are changed, up to
+            which further lengths are a quarter more each.
 
     Returns:
-        even numbers, which cuDNN's attention wants, rising; with them a pair's
-        longer side takes a quarter more positions than rounded to its own even
-        length, at most.
+        even numbers, which cuDNN's attention wants, but for `longest`, rising;
+        with them a pair's longer side takes a quarter more positions than
+        rounded to its own even length, at most.
     """
     step = 2
     counts = np.bincount(-(-lengths.max(axis=1) // step))
@@ -114,7 +116,11 @@ def few_lengths(lengths: np.ndarray) -> tuple[int, ...]:
     ends = [len(own)]
     for start in reversed(starts):
         ends.append(start[ends[-1]])
-    return tuple(int(step * own[end - 1]) for end in reversed(ends))
+    chosen = [int(step * own[end - 1]) for end in reversed(ends)]
+    while chosen[-1] < longest:
+        more = int(_ROUNDING * chosen[-1]) // step * step + step
+        chosen.append(min(more, longest))
+    return tuple(chosen)
 
 
 def _next_length(lengths, accepted):

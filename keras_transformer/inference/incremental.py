@@ -72,7 +72,7 @@ class IncrementalTransformer(Sublayers):
             layer but one, whose weights come nearest to word alignments (Garg
             et al. 2019, section 4.1).
         limits: with int8, the largest input of each product, from
-            `export.writer.precision`; None: found for each row.
+            `exporting.writer.precision`; None: found for each row.
         partial_output: whether `output` can be asked for; with int8 this
             takes the memory of another output layer, in float32.
 

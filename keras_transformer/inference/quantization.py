@@ -2,8 +2,8 @@
 
 Each column of a kernel has a scale of its own. Activations have one for each
 row, computed on the way (dynamic), or one for each product, known from
-measuring what reaches it (static, see `export.writer.precision`). Integers of
-static products are unsigned, with 128 for 0: adding 128 and cutting off is
+measuring what reaches it (static, see `exporting.writer.precision`). Integers
+of static products are unsigned, with 128 for 0: adding 128 and cutting off is
 the cheapest way to round, and what it adds to the sums is taken out of the
 bias. What a ReLU gives is never below 0 and goes from one product into the
 next without leaving 8 bits.

@@ -20,8 +20,6 @@ import tensorflow as tf
 
 from keras_transformer.errors import InputError
 
-DTYPES = ("float32", "bfloat16")
-
 
 class Projection(NamedTuple):
     """`x @ kernel + bias`.
@@ -128,24 +126,19 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
 
     Args:
         parameters: of arrays.
-        dtype: of the kernels and biases, one of `DTYPES`, apart from those
-            of the logits. Norms and embeddings, which aren't multiplied,
+        dtype: of the kernels and biases, "float32" or "bfloat16", apart from
+            those of the logits. Norms and embeddings, which aren't multiplied,
             are float32; int8 becomes qint8, as products take it. What else
             such a product reads stays as it is: graphs hold constants, which
             take less time in each step than variables.
     """
-    counter = iter(range(10_000))
 
     def variable(values, kind):
         if values.dtype == np.int8:
             values = tf.bitcast(tf.constant(values), tf.qint8)
         else:
             values = tf.cast(tf.constant(values, tf.float32), kind)
-        return tf.Variable(
-            values,
-            trainable=False,
-            name=f"parameter_{next(counter)}",
-        )
+        return tf.Variable(values, trainable=False)
 
     def convert(node, kind="float32"):
         if node is None or isinstance(node, float | bool):

@@ -18,6 +18,7 @@ from keras_transformer.layers.composite import (
     CompositeLayer,
     check_width,
     initializers_config,
+    own_initializer,
     refuse_symbolic,
 )
 from keras_transformer.layers.dense import Dense, NormalizedDense
@@ -56,8 +57,8 @@ class MultiHeadAttention(CompositeLayer):
         value: float `(B, S, D)`.
         key: float `(B, S, D)`; `value` if omitted.
         attention_mask: bool `(B, T, S)`, each axis whole or 1, True keeps.
-        training: bool, whether dropout is applied.
             Floats are refused.
+        training: bool, whether dropout is applied.
         value_mask: bool `(B, S)`, False hides a key; by default the implicit
             mask of `value`, as `PositionalEmbedding` makes.
         key_mask: the same for `key`.
@@ -133,8 +134,8 @@ class MultiHeadAttention(CompositeLayer):
         return make(
             self.d_model,
             use_bias=self.use_bias,
-            kernel_initializer=self.kernel_initializer.clone(),
-            bias_initializer=self.bias_initializer.clone(),
+            kernel_initializer=own_initializer(self.kernel_initializer),
+            bias_initializer=own_initializer(self.bias_initializer),
             dtype=self.dtype_policy,
             name=name,
         )

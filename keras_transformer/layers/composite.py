@@ -25,14 +25,17 @@ class CompositeLayer(keras.layers.Layer):
 
 
 def own_initializer(initializer: Initializer) -> Initializer:
-    """What one of several weights starts from: one object starts all equal.
+    """A copy, as one object with a seed starts all weights of a shape alike.
 
     Args:
-        initializer: its name, of which Keras makes a new one, or an object.
+        initializer: its name, of which Keras makes a new one, an object, or a
+            function, which stays as it is.
     """
     if isinstance(initializer, str):
         return initializer
-    return keras.initializers.get(initializer).clone()
+    initializer = keras.initializers.get(initializer)
+    is_object = isinstance(initializer, keras.initializers.Initializer)
+    return initializer.clone() if is_object else initializer
 
 
 def initializers_config(layer: keras.layers.Layer) -> dict:

@@ -40,7 +40,7 @@ class FeedForward(CompositeLayer):
         training: bool, whether dropout is applied.
 
     Returns:
-        float, shape of `inputs`.
+        float `(..., d_model)`.
 
     Raises:
         ValueError: inputs of another width than at the first call.
@@ -80,8 +80,8 @@ class FeedForward(CompositeLayer):
         self.bias_initializer = self._inner.bias_initializer
         self._outer = Dense(
             d_model,
-            kernel_initializer=self.kernel_initializer.clone(),
-            bias_initializer=self.bias_initializer.clone(),
+            kernel_initializer=own_initializer(self.kernel_initializer),
+            bias_initializer=own_initializer(self.bias_initializer),
             dtype=self.dtype_policy,
             name="outer",
         )

@@ -44,7 +44,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         if not self._is_plain(inputs):
             return self(inputs), kernel, bias
         inputs = ops.cast(self._standardize(inputs), self.compute_dtype)
-        # Rounded once, to what the product is computed in.
+        # Rounded at the end, to what the product is computed in.
         kernel = ops.cast(kernel, "float32")
         row = ops.matmul(ops.reshape(self.beta, (1, -1)), kernel)  # (1, E)
         shift = ops.reshape(row, (-1,))  # (E,)

@@ -13,7 +13,11 @@ from keras import ops
 
 from keras_transformer.compat import embeddings_variable, set_implicit_mask
 from keras_transformer.constants import PAD_ID
-from keras_transformer.layers.composite import CompositeLayer, check_width
+from keras_transformer.layers.composite import (
+    CompositeLayer,
+    check_width,
+    own_initializer,
+)
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import dense
 from keras_transformer.tensors import Initializer, Shape, Tensor
@@ -83,10 +87,8 @@ class PositionalEmbedding(CompositeLayer):
     Call arguments:
         inputs: int ids `(B, T)`, T at most `max_length`; with `reverse`,
             float features `(..., D)`.
-        position: int scalar; if given, every id is at that position,
-            else at 0, 1, ... T - 1.
-        skip: int, how many ids, at the beginning, aren't counted. They
-            have position 0, as has the first after them.
+        skip: int, number of leading ids, such as START, that share position 0
+            with the first id after them.
         reverse: bool, whether to project backwards.
         training: bool, whether dropout is applied.
 
@@ -147,7 +149,7 @@ class PositionalEmbedding(CompositeLayer):
         self._tokens = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             d_model,
-            embeddings_initializer=self.embeddings_initializer.clone(),
+            embeddings_initializer=own_initializer(self.embeddings_initializer),
             dtype=self.dtype_policy,
             name="tokens",
         )
@@ -183,7 +185,6 @@ class PositionalEmbedding(CompositeLayer):
     def call(
         self,
         inputs: Tensor,
-        position: int | Tensor | None = None,
         reverse: bool = False,
         training: bool | None = None,
         skip: int = 0,
@@ -199,7 +200,7 @@ class PositionalEmbedding(CompositeLayer):
                 f"{self.dtype_policy.name}"
             )
         x = self._tokens(inputs) * self.d_model**0.5
-        x = x + self._encoding(ops.shape(inputs)[1], position, skip)
+        x = x + self._encoding(ops.shape(inputs)[1], skip)
         x = self._dropout(x, training=training)
         # Here, where it is known that they aren't features.
         set_implicit_mask(x, self._padding(inputs))
@@ -231,13 +232,11 @@ class PositionalEmbedding(CompositeLayer):
         matrix = ops.cast(tokens.embeddings, self.compute_dtype)
         return dense(x, matrix, bias, transposed=True, kernel_gradient=True)
 
-    def _encoding(self, length, position, skip):
-        """`(T, D)`, or `(D,)` of the one position."""
+    def _encoding(self, length, skip):
+        """Of the first positions, `(T, D)`."""
         table = ops.cast(
             ops.convert_to_tensor(self._position_table), self.compute_dtype
         )
-        if position is not None:
-            return ops.take(table, position, axis=0)
         if isinstance(length, int) and length > self.max_length:
             raise ValueError(
                 f"At most max_length={self.max_length} positions can be "

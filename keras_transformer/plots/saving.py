@@ -19,6 +19,9 @@ from keras_transformer.plots.style import style
 from keras_transformer.system.files import replacing
 
 FORMATS = ("svg", "png")
+_DPI = 150  # of a PNG
+# Of a PNG: what Matplotlib draws on a side, and what takes 800 MB.
+_MOST_ON_A_SIDE, _MOST_PIXELS = 2**16 - 1, 2e8
 # Neither the day nor Matplotlib's version belongs to what is drawn.
 _METADATA = {
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
@@ -56,9 +59,11 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> None:
         path: of the file, ending in .svg or .png.
 
     Raises:
-        InputError: the path ends otherwise.
+        InputError: the path ends otherwise, or a PNG would be too large.
     """
     kind = check_format(path)
+    if kind == "png":
+        _check_size(figure, path)
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with style(), warnings.catch_warnings():
@@ -70,9 +75,18 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> None:
             figure.savefig(
                 temporary,
                 format=kind,
-                dpi=150,
+                dpi=_DPI,
                 metadata=_METADATA[kind],
             )
+
+
+def _check_size(figure, path):
+    width, height = _DPI * figure.get_size_inches()
+    if max(width, height) > _MOST_ON_A_SIDE or width * height > _MOST_PIXELS:
+        raise InputError(
+            f"{path}: too large for a .png, {width:,.0f} x {height:,.0f} "
+            "pixels. Accepted: an .svg, or fewer layers"
+        )
 
 
 def _warn_of_missing(figure):

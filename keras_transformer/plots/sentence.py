@@ -6,29 +6,26 @@
 from __future__ import annotations
 
 import dataclasses
-import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.blank import is_blank
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID, START_ID
-from keras_transformer.errors import InputError
-from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.errors import InputError, shown
 from keras_transformer.models.attention_weights import attention_weights
 from keras_transformer.search.from_config import banned_ids
 from keras_transformer.search.trace import BeamTree, trace_beam
-from keras_transformer.translation.translator import Translator
+from keras_transformer.symbols import NUMBERS
+from keras_transformer.translation.markup import MaskedLines
+from keras_transformer.translation.translator import Translator, step_model
 
 if TYPE_CHECKING:
     import keras
 
     from keras_transformer.training.run import Run
-
-
-# Kinds of characters: control and format, separators.
-_INVISIBLE = "CZ"
 
 
 class SentenceAttention(NamedTuple):
@@ -68,14 +65,17 @@ def sentence_attention(
         decoding: the search; None: the run's.
 
     Raises:
-        InputError: the sentence is blank or invisible.
+        InputError: the sentence is blank or invisible, or its markup isn't
+            what symbols stand for.
     """
     decoding = _eager(decoding or run.config.decoding)
     translator = Translator.from_run(run, model, decoding)
-    source = translator.prepare(tf.constant([_checked(text)]))
     if translation is None:
+        source = translator.prepare(tf.constant([_masked(text, translator)]))
         ids = translator.search(source, num_hypotheses=1).ids[0, 0].numpy()
     else:
+        text, translation = _masked((text, translation), translator)
+        source = translator.prepare(tf.constant([text]))
         ids = translator.target_ids(tf.constant([translation]))[0].numpy()
     # A translation that reached its limit has no END; it is shown as it is.
     ids = ids[ids != PAD_ID]
@@ -106,19 +106,28 @@ def sentence_beam_tree(
         decoding: the search; None: the run's.
 
     Raises:
-        InputError: the sentence is blank or invisible, or the search
-            samples.
+        InputError: the sentence is blank or invisible, its markup isn't what
+            symbols stand for, or the search samples.
     """
     decoding = _eager(decoding or run.config.decoding)
-    translator = Translator.from_run(run, model, decoding)
-    source = translator.prepare(tf.constant([_checked(text)]))
-    return trace_beam(
-        IncrementalTransformer(model, decoding.precision),
-        source.ids,
-        run.target_tokenizer.tokens(),
+    steps = step_model([model], decoding.precision)
+    source_side, target_side = run.source_tokenizer, run.target_tokenizer
+    translator = Translator(
+        source_side,
+        target_side,
+        steps,
         decoding,
-        banned_ids(decoding, run.target_tokenizer),
-        run.target_tokenizer.first_id(),
+        placeholders=run.config.data.markup_patterns,
+    )
+    source = translator.prepare(tf.constant([_masked(text, translator)]))
+    return trace_beam(
+        steps,
+        source.ids,
+        target_side.tokens(),
+        decoding,
+        banned_ids(decoding, target_side),
+        target_side.first_id(),
+        (source_side.first_symbol, target_side.first_symbol),
     )
 
 
@@ -129,12 +138,20 @@ def _eager(decoding):
     return decoding
 
 
-def _checked(text):
-    if not text.strip():
-        raise InputError("the text is blank. Accepted: a sentence")
-    if all(unicodedata.category(c)[0] in _INVISIBLE for c in text):
+def _masked(line, translator):
+    """A text, or one and its translation, with symbols if the model has any."""
+    text = line if isinstance(line, str) else line[0]
+    if is_blank(text):
         raise InputError(
-            "the text has no character that is seen. Received: "
+            "the text is blank, or has no character that is seen. Received: "
             f"{text[:20]!a}. Accepted: a sentence"
         )
-    return text
+    if translator.placeholders is None:
+        return line
+    parts = MaskedLines([line], translator.placeholders).parts
+    if len(parts) != 1:
+        raise InputError(
+            "the text is nothing but markup, or has more marks than "
+            f"{NUMBERS}. Received: {shown(text)}. Accepted: a sentence"
+        )
+    return parts[0]

@@ -8,7 +8,8 @@ Two choices that searches differ in:
 
 - A continuation may end a hypothesis only if it is among the `K` best, as in
   fairseq and CTranslate2. An improbable early END can't win by being short,
-  and a beam of 1 with early stopping is greedy search exactly.
+  and a beam of 1 with early stopping finds what greedy search does, which has
+  no penalties in its scores but that of length.
 - A hypothesis at its limit without END ranks below every finished one,
   whatever its score: half a sentence isn't a better translation. It is
   returned, marked unfinished, where finished ones don't fill the rows.

@@ -207,7 +207,7 @@ def finish(
     step: tf.Tensor,
     constraints: SearchConstraints,
 ) -> Hypotheses:
-    """The `K` best candidates as hypotheses; EMPTY those that go on."""
+    """Those of the `K` best candidates that end; EMPTY rows for the others."""
     beam_size = live.ids.shape[1]
     first = Candidates(*(field[:, :beam_size] for field in candidates))
     is_end = first.tokens == END_ID  # (B, K)

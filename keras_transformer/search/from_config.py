@@ -116,8 +116,12 @@ def sentence_constraints(
     if first_symbol is not None:
         symbols = SourceSymbols.of(source_ids, first_symbol)
         counts = symbols.counts()  # (B,)
-        # All of them, and END, whatever the configuration allows.
-        needed = tf.where(counts > 0, counts + 1, 0)
+        # What is forced, all of them, and END, whatever the configuration
+        # allows.
+        needed = counts + 1
+        if not isinstance(prefixes, tuple):
+            needed += tf.math.count_nonzero(prefixes, axis=1, dtype=tf.int32)
+        needed = tf.where(counts > 0, needed, 0)
         max_lengths = tf.maximum(max_lengths, tf.minimum(needed, positions - 1))
     return SentenceConstraints(
         max_lengths=max_lengths,

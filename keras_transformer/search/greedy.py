@@ -156,7 +156,7 @@ def append(
 def to_result(
     state: GreedyState, constraints: SearchConstraints
 ) -> SearchResult:
-    """The state as a result with `K` = 1."""
+    """The final state as a `SearchResult`, one hypothesis a sentence."""
     scores = hypothesis_scores(
         state.log_probs, state.lengths, constraints.penalty
     )

@@ -70,7 +70,9 @@ class SearchResult(NamedTuple):
             generated, PAD after.
         lengths: int32 `(B, K)`, tokens in `ids`, END included.
         scores: float32 `(B, K)`, what the hypotheses were ranked by: see
-            `hypothesis_scores`.
+            `hypothesis_scores`. Of a beam they have the penalties for
+            repetition and coverage; of greedy search and sampling that of
+            length alone.
         log_probabilities: float32 `(B, K)`, of the whole hypothesis, as the
             model gives it.
         finished: bool `(B, K)`, whether it ends with END. False: it reached
@@ -145,7 +147,10 @@ def _steps(state, advance, is_active, end):
 
 
 def _per_sentence(state):
-    """The state without what no step changes for a sentence."""
+    """What the state has for each sentence and steps change.
+
+    No cache, step or constraints.
+    """
     return state._replace(cache=(), step=(), sentences=())
 
 

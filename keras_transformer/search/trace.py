@@ -82,6 +82,7 @@ def trace_beam(
     config: DecodingConfig,
     banned: tuple[int, ...] = (),
     first_id: int | None = None,
+    first_symbols: tuple[int | None, int | None] = (None, None),
 ) -> BeamTree:
     """Searches as `from_config.search` does, and remembers the tree.
 
@@ -93,6 +94,8 @@ def trace_beam(
         banned: ids that are never generated.
         first_id: the token that every translation begins with; None: there is
             no such token.
+        first_symbols: ids of the first symbol, of source and target, where
+            translations get those of their sources.
 
     Raises:
         InputError: the configuration samples, which isn't a beam search, or
@@ -111,9 +114,14 @@ def trace_beam(
     lengths = tf.constant([source_ids.shape[1] - 2])
     prefixes: Any = () if first_id is None else tf.constant([[first_id]])
     sentences = sentence_constraints(
-        source_ids, lengths, config, model.max_length, prefixes
+        source_ids,
+        lengths,
+        config,
+        model.max_length,
+        prefixes,
+        first_symbols[0],
     )
-    constraints = search_constraints(config, banned)
+    constraints = search_constraints(config, banned, first_symbols[1])
     early_stopping = config.early_stopping or config.beam_size == 1
     steps = output_capacity(sentences.max_lengths)
     cache = model.start(source_ids, config.beam_size, steps)

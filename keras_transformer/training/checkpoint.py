@@ -102,7 +102,8 @@ class Checkpoint(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         if self._is_whole:
             self._save(epoch + 1, 0)
-        if self._stop_requested() and epoch + 1 < self._epochs:
+        is_last = epoch + 1 == self._epochs or self.model.stop_training
+        if self._stop_requested() and not is_last:
             raise Interrupted
 
     def _save(self, epoch, batch):
@@ -115,6 +116,9 @@ class Checkpoint(keras.callbacks.Callback):
         }
         hosts.synchronized(self.model)
         hosts.by_chief(save_checkpoint)(self.path, self.model, note)
+        # Else the others wait in the next step's collective, which gives up
+        # before a large model is written.
+        hosts.wait()
 
     def restore(self, model: keras.Model) -> int:
         """Puts the saved state back.

@@ -75,7 +75,6 @@ def schedule(
     if training.learning_rate is not None:
         factor = training.learning_rate * (d_model * warmup) ** 0.5
     steps = training.accumulate_steps
-    num_steps = training.epochs * batches_per_epoch // steps
     cooldown_epochs = training.cooldown_epochs
     if cooldown_epochs < 1:
         cooldown_epochs *= training.epochs
@@ -85,7 +84,7 @@ def schedule(
         warmup,
         factor,
         steps,
-        num_steps,
+        num_updates(training, batches_per_epoch),
         cooldown_steps,
     )
 
@@ -97,8 +96,13 @@ def warmup_steps(training: TrainingConfig, batches_per_epoch: int) -> int:
     """
     if training.learning_rate is None or not batches_per_epoch:
         return training.warmup_steps
-    updates = training.epochs * batches_per_epoch // training.accumulate_steps
-    return min(training.warmup_steps, max(1, updates // 4))
+    quarter = num_updates(training, batches_per_epoch) // 4
+    return min(training.warmup_steps, max(1, quarter))
+
+
+def num_updates(training: TrainingConfig, batches_per_epoch: int) -> int:
+    """The updates of the weights in all epochs."""
+    return training.epochs * batches_per_epoch // training.accumulate_steps
 
 
 def _optimizer(training, d_model, batches_per_epoch):

@@ -216,7 +216,9 @@ def _fit_locked(
     config = run.folder / "config.yaml"
     hosts.by_chief(write_text)(config, run.config.to_yaml())
     keep_best.finished = first_epoch
-    observer.start(model, batches)
+    if not keep_best.exhausted():
+        observer.start(model, batches)
+    hosts.wait()  # The observer of the chief may plan an epoch.
     for start, end in _calls(batches, first_epoch, training):
         if keep_best.exhausted() or model.stop_training:
             break
@@ -337,12 +339,17 @@ def _share():
 
 def _lengths(config, prepared):
     """Options of batches: which lengths are grouped and padded."""
-    few = config.training.length_buckets == "few"
+    training = config.training
+    few = training.length_buckets == "few"
     if not few and not hosts.on_jax():
         return {}
     splits = [name for name, pairs in prepared.counts.items() if pairs]
     lengths = [prepared.lengths(name) for name in splits]
-    chosen = few_lengths(np.concatenate(lengths) + FRAME_LENGTHS)
+    changes = training.augment or training.subword_sampling
+    chosen = few_lengths(
+        np.concatenate(lengths) + FRAME_LENGTHS,
+        config.model.max_length if changes else 0,
+    )
     # A run that began elsewhere keeps its batches, but each shape would be a
     # program on JAX.
     return {"length_buckets" if few else "padded_lengths": chosen}
@@ -352,9 +359,10 @@ def _calls(batches, first_epoch, training):
     """First and end epoch of each call of `model.fit`.
 
     Keras runs all epochs of a call for the same number of steps, so what is
-    left of an interrupted epoch is a call of its own.
+    left of an interrupted epoch is a call of its own. There is none if the run
+    is to have fewer epochs now.
     """
-    if batches.first_batch:
+    if batches.first_batch and first_epoch < training.epochs:
         yield first_epoch, first_epoch + 1
         first_epoch += 1
     if first_epoch < training.epochs:

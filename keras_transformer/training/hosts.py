@@ -179,7 +179,7 @@ class _StopAgreement:
         self._index, self._count = index(), count()
         self._changed = threading.Condition()
         self._steps = 0  # that have ended
-        self._promised = False
+        self._promised: int | None = None  # steps, once it has promised
         self._last = None  # the step after which all stop
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -198,14 +198,15 @@ class _StopAgreement:
     def _step_ended(self):
         with self._changed:
             self._changed.wait_for(
-                lambda: not self._promised or self._last is not None
+                lambda: self._promised is None or self._last is not None
             )
             self._steps += 1
             return self._last is not None and self._steps >= self._last
 
     def _watch(self):
-        with contextlib.suppress(Exception):  # A host may be lost.
-            while not self._closed.wait(_POLL):
+        while not self._closed.wait(_POLL):
+            # The service may not answer once, or a host may be lost.
+            with contextlib.suppress(Exception):
                 if self._asked():
                     self._tell("asked", True)
                 if self._told("asked"):
@@ -215,11 +216,9 @@ class _StopAgreement:
 
     def _promise(self):
         with self._changed:
-            if self._promised:
-                return
-            self._promised = True
-            steps = self._steps
-        self._tell("steps", steps)
+            if self._promised is None:
+                self._promised = self._steps
+        self._tell("steps", self._promised)
 
     def _agree(self):
         while len(steps := self._told("steps")) < self._count:

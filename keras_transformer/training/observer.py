@@ -15,7 +15,10 @@ class Observer:
     """Receives the progress of a training; override what you need."""
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
-        """Before the first step: the model and its `TrainingBatches`."""
+        """Before the first step: the model and its `TrainingBatches`.
+
+        Also where all epochs are done, but not where patience is lost.
+        """
 
     def vectors(self, side: str, fraction: float) -> None:
         """The fraction of the vocabulary that has pre-trained vectors."""

@@ -168,7 +168,7 @@ class Run:
                 belongs elsewhere.
         """
         folder = pathlib.Path(folder)
-        manifest = _read_manifest(folder)
+        manifest = read_manifest(folder)
         where = folder / "config.yaml"
         config = Config().updated(read_yaml(where), str(where))
         tokenizers = []
@@ -370,9 +370,13 @@ def _alignment_head(config, initial) -> list[int] | None:
     return initial.manifest.get(ALIGNMENT_HEAD)
 
 
-def _read_manifest(folder: pathlib.Path) -> dict:
-    """The manifest in a run's folder, if it is a run's."""
-    path = folder / "manifest.json"
+def read_manifest(folder: str | os.PathLike) -> dict:
+    """The manifest in a run's folder.
+
+    Raises:
+        InputError: the folder is no run's, or the manifest is damaged.
+    """
+    path = pathlib.Path(folder) / "manifest.json"
     manifest = read_json(path) if path.is_file() else None
     if manifest is None or "splits" in manifest:
         kind = "prepared data, not a run"
@@ -433,6 +437,7 @@ def _copy_initial(initial, run, folder) -> dict:
     return {
         **({"imported": imported} if imported else {}),
         "run": str(initial.folder),
+        "id": initial.id,
         "weights": "best",
         "epoch": notes.get("epoch"),
         "sha256": digests[-1],

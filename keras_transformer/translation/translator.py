@@ -220,9 +220,10 @@ class Translator(tf.Module):
 
         `text` string `(B,)` -> `{"translation": string (B,), "score":
         float32 (B,), "truncated": bool (B,)}`. The score is the
-        log-probability divided by the length penalty; `truncated` says
-        whether the text was too long for the model and lost its end. A blank
-        text gives "" and 0.
+        log-probability divided by the length penalty, of a beam with its
+        penalties for coverage and repetition; `truncated` says whether the
+        text was too long for the model and lost its end. A blank text gives
+        "" and 0.
         """
         return graph_function(self._translate, [_TEXT])
 

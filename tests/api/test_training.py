@@ -2,6 +2,7 @@
 
 import random
 import re
+import signal
 import types
 
 import keras
@@ -10,6 +11,7 @@ import pytest
 import keras_transformer as kt
 from keras_transformer.api import training
 from keras_transformer.errors import InputError
+from keras_transformer.training.checkpoint import Interrupted
 from tests.toy_models import MODEL, write_corpus
 from tests.word_data import word_data
 
@@ -218,6 +220,66 @@ def test_a_run_without_a_best_epoch_says_why(values, says):
     )
     with pytest.raises(InputError, match=says):
         training.best_epoch(run)
+
+
+def test_a_best_epoch_without_scores_is_named():
+    best = {"epoch": 48, "averaged_epochs": 8}
+    run = types.SimpleNamespace(manifest={"scores": {"best": best}})
+    assert training.best_epoch(run) == "best mean of epochs 41 to 48"
+
+
+def test_a_signal_stops_after_a_step_or_before_the_first():
+    said = []
+    with (
+        pytest.raises(Interrupted),
+        training._stop_on_signal(said.append),
+    ):
+        signal.raise_signal(signal.SIGTERM)
+    with training._stop_on_signal(said.append) as is_asked:
+        assert not is_asked()
+        signal.raise_signal(signal.SIGINT)
+        assert said == []
+        assert is_asked()
+        assert len(said) == 1
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            signal.raise_signal(signal.SIGINT)
+        assert stopped.type is KeyboardInterrupt
+
+
+def test_handlers_that_are_not_pythons_stay(monkeypatch):
+    monkeypatch.setattr(training.signal, "getsignal", lambda number: None)
+    monkeypatch.setattr(training.signal, "signal", pytest.fail)
+    with training._stop_on_signal(print) as is_asked:
+        assert not is_asked()
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ConnectionError("refused"), None),
+        (OSError(28, "No space left", "run/a"), "run/a: the disk is full"),
+    ],
+)
+def test_an_error_is_one_of_writing_if_it_names_a_file(
+    error, says, monkeypatch
+):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("keras_transformer.training.fit.fit", fail)
+    run = types.SimpleNamespace(folder="a", config=kt.Config(), history=list)
+    with pytest.raises(InputError if says else type(error), match=says):
+        training._fit(run, None, False, [], 0, None, print)
+
+
+def test_training_starts_from_a_run_as_from_its_folder(trained, data, tmp_path):
+    with pytest.raises(InputError, match="weights of another model"):
+        kt.train(
+            data,
+            tmp_path / "run",
+            initial=trained[0],
+            config={"model": {"d_ff": 64}},
+        )
 
 
 @pytest.mark.parametrize(

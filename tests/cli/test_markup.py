@@ -11,6 +11,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.documents.markup import find_marks
+from keras_transformer.errors import InputError
 from keras_transformer.symbols import MARKUP_SYMBOLS
 from keras_transformer.translation.details import pair_scorer
 from tests.toy_runs import untrained_run
@@ -129,6 +130,25 @@ def test_nothing_is_left_of_a_pair_to_score(run, tmp_path, capsys):
     words = ["score", "--run", run.folder, "--input", tmp_path / "pairs.tsv"]
     assert main([str(word) for word in words]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_pictures_are_of_what_the_model_reads(run):
+    pytest.importorskip("matplotlib", reason="needs the extra [plots]")
+    from keras_transformer.plots import sentence_attention, sentence_beam_tree
+
+    model = run.load_model()
+    seen = sentence_attention(run, model, TEXTS[0])
+    marks = {"⟨1⟩", "⟨/1⟩", "⟨2⟩", "⟨/2⟩"}
+    assert marks <= {*seen.source_tokens}
+    assert marks <= {*seen.output_tokens}
+    text, given = "aaa <b>bbb</b>", "<b>BBB</b> %s"
+    seen = sentence_attention(run, model, text, given)
+    assert {"⟨1⟩", "⟨/1⟩"} <= {*seen.source_tokens} & {*seen.output_tokens}
+    tree = sentence_beam_tree(run, model, TEXTS[0])
+    assert marks <= {tree.nodes[index].token for index in tree.best}
+    for text in TEXTS[4:6]:
+        with pytest.raises(InputError, match="nothing but markup, or has more"):
+            sentence_beam_tree(run, model, text)
 
 
 def test_documents(run, tmp_path):

@@ -123,7 +123,8 @@ def test_text_that_is_no_utf8(refuses, option):
 
 def test_bad_values_with_a_run_are_one_line(refuses, run, tmp_path):
     options = ["--run", run, "--out", tmp_path / "x.svg", "--text"]
-    refuses("plot", "beam-tree", *options, " ", says=["text is blank"])
+    for text in (" ", "\u2800"):
+        refuses("plot", "beam-tree", *options, text, says=["text is blank"])
     unseen = ["no character that is seen", "u200b"]
     for kind in ("beam-tree", "attention-cross"):
         refuses("plot", kind, *options, "\u200b\u00ad", says=unseen)

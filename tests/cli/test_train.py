@@ -12,9 +12,16 @@ from keras_transformer.training.compiling import schedule
 from tests.cli.conftest import TRAIN_OPTIONS
 
 MODEL = SimpleNamespace(count_params=lambda: 1000)
-BATCHES = SimpleNamespace(
-    batches_per_epoch=10, padding_share=lambda: 0.05, epoch=1, first_batch=2
-)
+
+
+def plan(epoch):
+    """Batches of which training has two of an epoch, 0 the first, behind it."""
+    return SimpleNamespace(
+        batches_per_epoch=10,
+        padding_share=lambda: 0.05,
+        epoch=epoch,
+        first_batch=2 if epoch else 0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,16 +34,27 @@ def test_a_training_within_its_warm_up_is_told(
     training = TrainingConfig(
         epochs=2, warmup_steps=warmup_steps, accumulate_steps=accumulate_steps
     )
-    TrainingProgress(training).start(MODEL, BATCHES)
+    TrainingProgress(training).start(MODEL, plan(epoch=1))
     err = capsys.readouterr().err
     assert "1,000 parameters, 10 steps an epoch" in err
     assert "going on at epoch 2, step 3" in err
-    assert ("training.warmup_steps" in err) == warned
+    assert ("end within the warm-up" in err) == warned
+    # It keeps its settings.
+    assert "training.warmup_steps" not in err
+    TrainingProgress(training).start(MODEL, plan(epoch=0))
+    err = capsys.readouterr().err
+    assert ("--set training.warmup_steps=" in err) == warned
+
+
+def test_a_training_that_has_all_its_epochs_is_told(capsys):
+    TrainingProgress(TrainingConfig(epochs=2)).start(MODEL, plan(epoch=2))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("nothing is left to train of 2 epochs")
 
 
 def test_a_warm_up_to_a_given_rate_is_a_quarter_at_most(capsys):
     training = TrainingConfig(epochs=2, warmup_steps=100, learning_rate=0.001)
-    TrainingProgress(training).start(MODEL, BATCHES)
+    TrainingProgress(training).start(MODEL, plan(epoch=1))
     assert "the warm-up is 5 of 20 updates" in capsys.readouterr().err
     made = schedule(training, 64, 10)
     assert float(made(4)) == pytest.approx(0.001)

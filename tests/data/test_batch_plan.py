@@ -107,6 +107,13 @@ def test_few_lengths_of_one_length_are_one():
     assert few_lengths(np.array([[3, 7], [8, 2]])) == (8,)
 
 
+def test_few_lengths_go_on_to_the_longest_that_a_pair_becomes():
+    lengths = np.array([[3, 7], [102, 2]])
+    chosen = few_lengths(lengths, longest=255)
+    assert chosen == (*few_lengths(lengths), 128, 162, 204, 255)
+    assert few_lengths(lengths, longest=102) == few_lengths(lengths)
+
+
 def test_few_lengths_give_a_shape_each():
     lengths = pool(1000)
     size = BatchSize(300, buckets=few_lengths(lengths))

@@ -110,8 +110,10 @@ def test_own_marks_are_found():
     found = [text[m.start : m.end] for m in marks]
     assert found == ["~", "<b>", "ID-17", "</b>"]
     assert checked_placeholders(["a+"]) == checked_placeholders("a+") == ("a+",)
-    # One among several has no flags and no numbers of its own.
-    for pattern in ("(", "a*", 5, r"(?i)a", r"(a)\1", "(?P<term>a)"):
+    # One among several has no flags, numbers and names of its own.
+    own = (r"(?i)a", r"(a)\1", "(?P<term>a)", "(?P<n>a)")
+    too_large = ("a{4294967295}", "(" * 5000 + "a" + ")" * 5000)
+    for pattern in ("(", "a*", 5, *own, *too_large):
         with pytest.raises(InputError, match="matches no empty text"):
             checked_placeholders([pattern])
 

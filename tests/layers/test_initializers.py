@@ -53,6 +53,26 @@ def test_kernels_and_biases_start_as_they_are_told(name):
         np.testing.assert_array_equal(bias, 0.0)
 
 
+def ones(shape, dtype=None):
+    """An initializer that is a function."""
+    return keras.ops.ones(shape, dtype)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_initializers_may_be_functions(name):
+    make, options, inputs = LAYERS[name]
+    layer = make(**options, kernel_initializer=ones, bias_initializer=ones)
+    layer(*inputs)
+    for weight in weights(layer, ("/kernel", "/bias")):
+        np.testing.assert_array_equal(weight, 1.0)
+
+
+def test_embeddings_may_start_from_a_function():
+    layer = PositionalEmbedding(9, 8, embeddings_initializer=ones)
+    layer.build()
+    np.testing.assert_array_equal(layer.get_weights()[0], 1.0)
+
+
 @pytest.mark.parametrize("revive", REVIVALS.values(), ids=REVIVALS)
 @pytest.mark.parametrize("name", [*LAYERS, "embedding"])
 def test_a_layer_keeps_its_arguments(name, revive, tmp_path):

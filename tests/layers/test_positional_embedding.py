@@ -85,14 +85,6 @@ def test_positions_may_be_counted_from_another_number():
     )
 
 
-def test_a_single_position_is_that_column():
-    for positions in ("learned", "sinusoidal"):
-        layer = make(positions=positions)
-        whole = np.array(layer(IDS))
-        column = layer(IDS[:, 2:3], position=2)
-        np.testing.assert_allclose(column, whole[:, 2:3], atol=1e-6)
-
-
 def test_reverse_projects_on_the_same_matrix():
     layer = make()
     x = np.array(layer(IDS))

@@ -70,6 +70,15 @@ def test_other_formats_are_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("inches", [(500, 1), (90, 100)])
+def test_what_is_too_large_is_no_png(tmp_path, inches):
+    large = figure()
+    large.set_size_inches(*inches)
+    with pytest.raises(InputError, match=r"too large .* Accepted: an \.svg"):
+        save_figure(large, tmp_path / "new" / "masks.png")
+    assert list(tmp_path.iterdir()) == []
+
+
 # Control characters, a byte that isn't UTF-8, what is no character.
 ODD = ["a\x1b[31m", "a\udcffb", "a\x00", "\ufffe", "a\nb", "\ud800"]
 

@@ -336,4 +336,9 @@ def test_a_limit_leaves_room_for_all_symbols():
         ids, lengths, config, 64, first_symbol=SOURCE_FIRST
     )
     assert found.max_lengths.numpy().tolist() == [4, 5, 0]
+    prefixes = tf.constant([[7, 8], [7, 8], [0, 0]])
+    found = sentence_constraints(
+        ids, lengths, config, 64, prefixes, first_symbol=SOURCE_FIRST
+    )
+    assert found.max_lengths.numpy().tolist() == [4, 7, 0]
     assert len(MARKUP_SYMBOLS) == 3 * NUMBERS

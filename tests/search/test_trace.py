@@ -10,7 +10,8 @@ from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.from_config import search, sentence_constraints
 from keras_transformer.search.trace import ENDED, trace_beam
-from tests.fake_models import RecurrentModel
+from keras_transformer.symbols import SYMBOLS
+from tests.fake_models import RecurrentModel, ScriptedModel
 from tests.toy_models import (
     VOCABULARY_SIZE,
     check_equal,
@@ -52,6 +53,30 @@ def test_finds_what_the_search_finds(make, options):
     expected = searched(model, config, banned)
     tree = trace_beam(model, SOURCE, TOKENS, config, banned)
     check_equal(tree.result, expected)
+
+
+def test_symbols_of_the_source_are_in_the_tree():
+    source_first, first, size = 30, 9, 72
+    pair = [source_first, source_first + SYMBOLS.index("⟨/1⟩")]
+    source = tf.constant([[2, *pair, 4, 3]])
+    config = DecodingConfig(beam_size=3)
+    every = tuple(range(first, first + len(SYMBOLS)))
+    table = np.random.default_rng(1).normal(size=(40, size, size))
+    model = ScriptedModel(table)
+    tree = trace_beam(
+        *(model, source, [str(i) for i in range(size)], config, every),
+        first_symbols=(source_first, first),
+    )
+    sentences = sentence_constraints(
+        source, tf.constant([3]), config, 32, first_symbol=source_first
+    )
+    expected = search(
+        model, source, sentences, config, every, first_symbol=first
+    )
+    check_equal(tree.result, expected)
+    assert {first, every[SYMBOLS.index("⟨/1⟩")]} <= {
+        int(i) for i in tree.result.ids[0, 0]
+    }
 
 
 def test_a_language_code_is_the_first_token():

@@ -1,5 +1,6 @@
 """Checkpoints that aren't what was written."""
 
+import contextlib
 import json
 import types
 import zipfile
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 from keras_transformer.errors import InputError
+from keras_transformer.training import checkpoint as checkpoints
 from keras_transformer.training.checkpoint import (
     Checkpoint,
+    Interrupted,
     load_checkpoint,
     save_checkpoint,
 )
@@ -143,6 +146,29 @@ def test_no_memory_is_taken_for_a_shape_that_is_made_up(saved, model):
             archive.writestr(member, content)
     with pytest.raises(InputError, match="damaged checkpoint"):
         load_checkpoint(saved, model, RUN)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_who_is_stopped_in_the_last_epoch_is_not_interrupted(
+    saved, model, monkeypatch, ends
+):
+    """An epoch is also the last where patience is lost."""
+    monkeypatch.setattr(checkpoints, "save_checkpoint", lambda *_: None)
+    memory = types.SimpleNamespace(memory={})
+    training = types.SimpleNamespace(checkpoint_every=9, epochs=5)
+    checkpoint = Checkpoint(
+        saved, RUN, None, memory, None, training, lambda: True
+    )
+    checkpoint.set_model(types.SimpleNamespace(stop_training=ends))
+
+    def is_interrupted(epoch):
+        with contextlib.suppress(Interrupted):
+            checkpoint.on_epoch_end(epoch)
+            return False
+        return True
+
+    assert is_interrupted(3) != ends
+    assert not is_interrupted(4)
 
 
 def test_a_batch_that_the_epoch_has_not_is_refused(saved, model):

@@ -1,18 +1,26 @@
 import contextlib
 import json
 import math
+import types
 
 import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import TrainingConfig
 from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.text.subword_sampler import SubwordSampler
+from keras_transformer.training import hosts
 from keras_transformer.training.checkpoint import Interrupted
-from keras_transformer.training.fit import callback_list, fit
+from keras_transformer.training.fit import (
+    _calls,
+    _lengths,
+    callback_list,
+    fit,
+)
 from keras_transformer.training.run import Run
 from tests.toy_models import (
     Recorder,
@@ -77,11 +85,36 @@ def test_an_epoch_that_a_callback_ends_is_gone_on_with(
     assert [line["epoch"] for line in run.history()] == [1, 2, 3]
 
 
-def test_resume_of_a_finished_run_trains_no_more(prepared, whole):
+def test_resume_of_a_finished_run_trains_no_more(prepared, whole, monkeypatch):
     run, _, _ = whole
-    recorder = Recorder()
+    recorder, events = Recorder(), []
+    recorder.start = lambda *_: events.append("start")
+    # The other hosts, whose observers do nothing, wait for the chief's.
+    monkeypatch.setattr(hosts, "wait", lambda: events.append("wait"))
     fit(Run.load(run.folder), prepared, resume=True, observer=recorder)
     assert recorder.steps == []
+    assert events == ["start", "wait"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "longest"),
+    [({}, 6), ({"augment": 0.1}, 24), ({"subword_sampling": 0.1}, 24)],
+)
+def test_few_lengths_suit_pairs_that_are_changed(
+    prepared, config, changes, longest
+):
+    config = config.updated({"training": {"length_buckets": "few", **changes}})
+    assert _lengths(config, prepared)["length_buckets"][-1] == longest
+
+
+@pytest.mark.parametrize(
+    ("first_batch", "epochs", "calls"),
+    [(0, 4, [(2, 4)]), (5, 4, [(2, 3), (3, 4)]), (5, 3, [(2, 3)]), (5, 2, [])],
+)
+def test_the_rest_of_an_epoch_is_trained_by_itself(first_batch, epochs, calls):
+    batches = types.SimpleNamespace(first_batch=first_batch)
+    training = TrainingConfig(epochs=epochs)
+    assert list(_calls(batches, 2, training)) == calls
 
 
 def test_a_run_killed_before_any_checkpoint_starts_again(
@@ -144,6 +177,7 @@ def test_more_epochs_after_early_stopping_train_none(motionless, prepared):
     run = Run.load(run.folder)
     run.config = run.config.updated({"training": {"epochs": 20}})
     again = Recorder()
+    again.start = lambda *_: pytest.fail("nothing starts")
     fit(run, prepared, resume=True, observer=again)
     assert again.steps == []
     assert again.ended_after == stopped.ended_after

@@ -3,11 +3,12 @@
 import random
 import threading
 import time
+import types
 
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.training import hosts
+from keras_transformer.training import checkpoint, hosts
 
 COUNT = 3
 
@@ -161,6 +162,57 @@ def test_all_stop_after_the_same_step(on_hosts, monkeypatch, seed, ahead):
     stopped = on_hosts(action)
     assert len(set(stopped)) == 1, stopped
     assert stopped[0] >= min(step for step in asked if step is not None)
+
+
+def test_a_service_that_fails_once_is_asked_again(on_hosts, monkeypatch):
+    monkeypatch.setattr(hosts, "_POLL", 0.01)
+    client = hosts.compat.coordination_client()
+    for name in ("key_value_dir_get", "key_value_set"):
+        monkeypatch.setattr(client, name, failing_once(getattr(client, name)))
+
+    def action(number):
+        with hosts.agreed_stop(lambda: True) as stop:
+            for _ in range(500):
+                if stop():
+                    return "stopped"
+                time.sleep(0.02)
+
+    assert on_hosts(action) == ["stopped"] * COUNT
+
+
+def failing_once(call):
+    """A function that fails the first time that a host calls it."""
+    called = set()
+
+    def fail_first(*arguments):
+        if threading.get_ident() not in called:
+            called.add(threading.get_ident())
+            raise RuntimeError("UNAVAILABLE")
+        return call(*arguments)
+
+    return fail_first
+
+
+def test_all_wait_until_the_chief_has_saved(on_hosts, monkeypatch, tmp_path):
+    saved = threading.Event()
+
+    def save(*_):
+        time.sleep(0.1)
+        saved.set()
+
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
+    training = types.SimpleNamespace(checkpoint_every=1, epochs=5)
+    memory = types.SimpleNamespace(memory={})
+
+    def action(number):
+        callback = checkpoint.Checkpoint(
+            tmp_path, "run", None, memory, None, training, bool
+        )
+        callback.set_model(types.SimpleNamespace(stop_training=False))
+        callback.on_epoch_end(0)
+        return saved.is_set()
+
+    assert on_hosts(action) == [True] * COUNT
 
 
 @pytest.mark.parametrize("asked_at", [18, 19, 20])

@@ -65,6 +65,7 @@ def test_training_starts_from_the_best_weights(
     assert difference(first.weights, weights_of(parent.load_model("last"))) > 0
     manifest = Run.load(run.folder).manifest
     assert manifest["initial"]["run"] == str(parent.folder)
+    assert manifest["initial"]["id"] == parent.id
     assert manifest["initial"]["weights"] == "best"
     assert manifest["initial"]["epoch"] == 1
     assert len(manifest["initial"]["sha256"]) == 64
