@@ -82,7 +82,7 @@ def translate_file(
             f"{', '.join(each for each in FORMATS if each != LINES)}"
         )
     if os.path.lexists(target):
-        raise InputError(f"{target}: exists. Accepted: a new file")
+        raise InputError(f"{target}: exists. Accepted: the name of a new file")
     if glossary is not None:
         require_terms(translator.has_terms())
     run = translator if isinstance(translator, TrainedRun) else None

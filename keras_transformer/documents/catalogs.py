@@ -78,15 +78,23 @@ class GettextCatalog(_Catalog):
 
     Args:
         path: of the file.
+        language: of the translations, for a header that leaves it open.
         overwrite: whether messages with a translation are translated, too.
 
     Raises:
         InputError: polib isn't installed, or the file is damaged.
     """
 
-    def __init__(self, path: pathlib.Path, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        path: pathlib.Path,
+        language: str | None = None,
+        overwrite: bool = False,
+    ) -> None:
         super().__init__()
         self._file = parse_po(read_text(path), path)
+        if language and self._file.metadata.get("Language") == "":
+            self._file.metadata["Language"] = language.replace("-", "_")
         for entry in self._file:
             if entry.obsolete or (entry.translated() and not overwrite):
                 continue
@@ -176,8 +184,11 @@ class XliffCatalog(_Catalog):
         if target is None:
             tag = source.tag[: -len("source")] + "target"
             target = source.makeelement(tag)
-            target.tail = source.tail
-            source.addnext(target)
+            # The schema has the source's segments before the target.
+            segments = _child(unit, "seg-source")
+            before = source if segments is None else segments
+            target.tail = before.tail
+            before.addnext(target)
         _replace(target, text, inline)
         if self._is_2:
             unit.set("state", "translated")

@@ -43,9 +43,16 @@ def _tmx(path, options):
     return TmxCatalog(path, options.languages, options.overwrite)
 
 
+def _po(path, options):
+    return GettextCatalog(path, _target(options), options.overwrite)
+
+
 def _xliff(path, options):
-    target = options.languages[1] if options.languages else None
-    return XliffCatalog(path, target, options.overwrite)
+    return XliffCatalog(path, _target(options), options.overwrite)
+
+
+def _target(options):
+    return options.languages[1] if options.languages else None
 
 
 _Open = Callable[[pathlib.Path, _Options], Document]
@@ -55,7 +62,7 @@ _WITH_FIELD: dict[str, _Open] = {
     "tsv": lambda path, options: Table(path, options.field, "\t"),
 }
 _CATALOGS: dict[str, _Open] = {
-    "po": lambda path, options: GettextCatalog(path, options.overwrite),
+    "po": _po,
     "tmx": _tmx,
     "xliff": _xliff,
 }

@@ -110,14 +110,17 @@ def test_one_plural_form_is_that_of_all_numbers(tmp_path):
     assert 'msgstr[0] "%d个文件"' in written(document, texts)
 
 
-def test_a_catalog_says_that_it_is_utf_8(tmp_path):
+def test_a_catalog_names_its_encoding_and_language(tmp_path):
     content = (
         'msgid ""\nmsgstr ""\n'
         '"Content-Type: text/plain; charset=CHARSET\\n"\n\n'
         'msgid "good"\nmsgstr ""\n'
     )
-    document = read(tmp_path, "zh.po", content)
-    assert "charset=UTF-8" in written(document, ["好"])
+    content = content.replace("CHARSET", 'CHARSET\\n"\n"Language: ')
+    document = read(tmp_path, "a.po", content, languages=("en", "pt-BR"))
+    result = written(document, ["bom"])
+    assert "charset=UTF-8" in result
+    assert "Language: pt_BR" in result
 
 
 def written(document, texts):
@@ -202,6 +205,13 @@ def test_xliff_2_gets_targets(tmp_path):
         "<target>Öffnen</target>",
     ).replace('version="2.0"', 'version="2.0" trgLang="de"')
     assert b"".join(document.translated(["Öffnen"])).decode() == expected
+
+
+def test_a_target_is_after_the_segments_of_the_source(tmp_path):
+    segments = "<seg-source><mrk>Open</mrk></seg-source>"
+    content = XLIFF_1.replace("Open</source>", f"Open</source>{segments}")
+    document = read(tmp_path, "a.xlf", content)
+    assert f"{segments}<target " in written(document, document.texts)
 
 
 @pytest.mark.parametrize("state", ["new", "needs-translation", "final"])
