@@ -87,6 +87,11 @@ class PreparedData:
             InputError: the folder isn't prepared data, was made in another
                 format, or a file is missing or has another size.
         """
+        if "://" in os.fspath(path):
+            raise InputError(
+                f"{path}: an address. Accepted: a folder of this machine, such "
+                "as a copy of it"
+            )
         path = pathlib.Path(path)
         manifest = _read_manifest(path)
         name = f"{path / MANIFEST}"

@@ -23,6 +23,7 @@ from keras_transformer.evaluation.analysis import (
     is_spaceless,
     output_statistics,
 )
+from keras_transformer.evaluation.bleu_chrf import comparable
 from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import (
     BOOTSTRAP,
@@ -275,11 +276,14 @@ def _bar(system, name, most):
 def _sentences(report):
     """Best and worst; with other systems, ahead and behind of each."""
     metric = CHRF(lowercase=report.scoring.lowercase)
-    references = report.texts.references
+    # As the table compares them.
+    references = comparable(report.texts.references)
     chrf = {
         name: [
             metric.sentence_score(text, [reference]).score
-            for text, reference in zip(texts, references, strict=True)
+            for text, reference in zip(
+                comparable(texts), references, strict=True
+            )
         ]
         for name, texts in report.systems.items()
     }

@@ -129,7 +129,7 @@ def frequent_tokens(
     for token in first:
         counts.pop(token, None)
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
-    return [*first, *ranked[: size - len(first)]]
+    return [*first, *ranked[: max(0, size - len(first))]]
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:

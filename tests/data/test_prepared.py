@@ -59,6 +59,7 @@ def test_unknown_split_is_refused(prepared):
 
 
 def test_folder_that_is_no_prepared_data(copy, write, tmp_path):
+    refused("gs://bucket/data", "an address. Accepted: a folder of this")
     refused(tmp_path / "none", "is no folder. Accepted: a folder written by")
     refused(tmp_path, r"has no manifest\.json. Accepted: a folder written by")
     refused(write("file", "x"), "is no folder")
