@@ -146,7 +146,7 @@ def train_run(
     For the others, and what is returned and raised, see `train`.
     """
     from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.training import hosts
+    from keras_transformer.training import hosts, jax_runtime
     from keras_transformer.training.fit import callback_list
     from keras_transformer.training.joining import use_all_devices
     from keras_transformer.training.ownership import being_trained
@@ -154,6 +154,9 @@ def train_run(
     say = say or _ignore
     callbacks = callback_list(callbacks)
     if hosts.on_jax():
+        with contextlib.suppress(RuntimeError):  # TensorFlow has begun.
+            jax_runtime.leave_devices_to_jax()
+        jax_runtime.keep_programs()
         use_all_devices()
     # Before it is read: another process may be changing it.
     lock = being_trained(out) if resume else contextlib.nullcontext()
