@@ -72,7 +72,7 @@ def test_an_opus_mt_model_from_its_folder_to_a_server(
     pairs = load_demo_corpus().train
     write_pairs(tmp_path / "pairs.tsv", pairs[:120])
     write_pairs(tmp_path / "test.tsv", pairs[200:210])
-    stdin = io.TextIOWrapper(io.BytesIO(b"I go.\n"))
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"I go.\n")))
     monkeypatch.setattr("sys.stdin", stdin)
     *before, serve = commands_of(PROGRAM, GUIDES / "opus-mt.md")
     for words in before:

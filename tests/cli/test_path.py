@@ -12,7 +12,9 @@ from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, start
 
 
 def feed(monkeypatch, data: bytes):
-    stream = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+    # As that of a process, it can be looked into.
+    buffer = io.BufferedReader(io.BytesIO(data))
+    stream = io.TextIOWrapper(buffer, encoding="utf-8")
     monkeypatch.setattr("sys.stdin", stream)
 
 
