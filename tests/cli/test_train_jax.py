@@ -94,7 +94,7 @@ def test_a_run_of_tensorflow_goes_on_and_is_resumed(data, run, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 2
-    assert err.splitlines()[-1].endswith("train ... --resume")
+    assert "train ... --resume" in err.splitlines()[-1]
     command = ["-m", "keras_transformer", "train", *options, "--resume"]
     done = run_on_jax(*command)
     assert done.returncode == 0, done.stderr
