@@ -185,9 +185,7 @@ def verify(
     Raises:
         InputError: no export is there.
     """
-    from keras_transformer.exporting.ctranslate2_folder import (
-        CTRANSLATE2_DESCRIPTION,
-    )
+    from keras_transformer.exporting.ctranslate2_folder import is_export
     from keras_transformer.exporting.registry.version_folders import (
         find_saved_model,
     )
@@ -198,7 +196,7 @@ def verify(
     )
 
     folder = pathlib.Path(folder)
-    if (folder / CTRANSLATE2_DESCRIPTION).is_file():
+    if is_export(folder):
         module = CTRANSLATE2_CHECKS
     else:
         folder, module = find_saved_model(folder), SAVED_MODEL_CHECKS

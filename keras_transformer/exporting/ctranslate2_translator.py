@@ -94,9 +94,9 @@ class CTranslate2Translator(TextTranslator):
         workers: int = 1,
         placeholders: tuple[str, ...] = (),
     ) -> None:
-        require_ctranslate2()
         self._folder = folder = pathlib.Path(folder)
         self.description = read_description(folder)
+        require_ctranslate2()
         for file in self.description["files"]:
             check_file(folder / file["name"], file, EXPORT_AGAIN, content=True)
         self.config = read_config(folder)

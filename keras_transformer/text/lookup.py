@@ -154,9 +154,10 @@ class LookupTokenizer(Tokenizer):
 def _require_distinct(tokens):
     lines: dict = {}
     for line, token in enumerate(tokens, start=1):
-        if not token or "\n" in token:
+        if not token or {"\n", MARK} & {*token}:
             raise InputError(
-                f"line {line}: a token can't be empty or hold a line end"
+                f"line {line}: a token can't be empty or hold a line end, or "
+                "U+FDD0"
             )
         if token in lines:
             raise InputError(

@@ -233,8 +233,11 @@ def _texts(run, given):
             # The checks see that its symbols come back.
             texts[-1] = f"{_MARKED} {texts[-1]}"
         return texts
-    texts = text_list(given, "warmup_texts")
-    texts = [text for text in texts if not is_blank(text)]
+    texts = [
+        text.encode("utf-8", "replace").decode()
+        for text in text_list(given, "warmup_texts")
+        if not is_blank(text)
+    ]
     if not 0 < len(texts) <= MAX_TEXTS:
         raise InputError(
             f"warm-up needs 1 to {MAX_TEXTS} texts that aren't blank. "
