@@ -276,6 +276,16 @@ def _use_threads(config):
         use_threads(config.training.threads or 1)
 
 
+def _is_origin(folder, began):
+    """True if a folder is what a run began with, which may be gone by now."""
+    from keras_transformer.training.run import read_manifest
+
+    if pathlib.Path(folder).exists():
+        # A path may lead elsewhere, or be written in another way.
+        return read_manifest(folder)["id"] == began.get("id")
+    return os.path.realpath(folder) == os.path.realpath(began["run"])
+
+
 def _continue_with(run, request, initial, say, load_data):
     """Applies a longer training; refuses any other change of a run.
 
@@ -285,13 +295,10 @@ def _continue_with(run, request, initial, say, load_data):
         left_open,
         require_same_data,
     )
-    from keras_transformer.training.run import INITIAL, read_manifest
+    from keras_transformer.training.run import INITIAL
 
     began = run.manifest.get(INITIAL)
-    # A path may lead elsewhere, or be written in another way.
-    if initial and (
-        not began or read_manifest(initial)["id"] != began.get("id")
-    ):
+    if initial and not (began and _is_origin(initial, began)):
         origin = began["run"] if began else "random weights"
         raise InputError(
             f"--from: {run.folder} was started from {origin}. Received: "

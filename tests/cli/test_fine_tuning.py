@@ -77,6 +77,15 @@ def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     resumed = [*command[:-1], "--epochs=2", "--resume"]
     assert main([*resumed, "--set=training.warmup_steps=5"]) == 0
     assert len((out / "history.jsonl").read_text().splitlines()) == 2
+    # Or be gone.
+    manifest = read(out / "manifest.json")
+    gone = tmp_path / "gone"
+    manifest["initial"]["run"] = str(gone)
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    command[command.index(str(moved))] = str(gone)
+    assert main([*command[:-1], "--epochs=2", "--resume"]) == 0
+    manifest["initial"]["run"] = str(run)
+    (out / "manifest.json").write_text(json.dumps(manifest))
     refuses(
         *("train", "--data", news, "--out", out, "--resume", "--from", out),
         says=[f"was started from {run}", str(out)],
