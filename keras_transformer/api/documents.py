@@ -19,6 +19,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.translation.details import markup_translator
 from keras_transformer.translation.documents import (
     require_no_markup,
+    require_unpacked,
     write_translated,
 )
 from keras_transformer.translation.request import Truncations
@@ -81,6 +82,7 @@ def translate_file(
             f"{source}: not a known format of documents. Accepted: "
             f"{', '.join(each for each in FORMATS if each != LINES)}"
         )
+    require_unpacked(target)
     if os.path.lexists(target):
         raise InputError(f"{target}: exists. Accepted: the name of a new file")
     if glossary is not None:

@@ -80,7 +80,8 @@ def train(
 
     Raises:
         InputError: data, configuration or folder can't be used.
-        Interrupted: training was stopped; a checkpoint is written.
+        Interrupted: training was stopped; after the first step a checkpoint
+            is written.
 
     Example:
         >>> data = prepare("train.en-zh.tsv", "data/en-zh", dev="dev.tsv")

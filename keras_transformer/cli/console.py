@@ -258,11 +258,18 @@ def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
     """Yields the lines of a file, plain or packed; of stdin if none is named.
 
     Raises:
-        InputError: a line isn't text, the only line has CR in it, or a gzip
-            file is damaged.
+        InputError: a line isn't text, the only line has CR in it, or a
+            packed file is damaged.
     """
     # stdin, which may be closed, is looked at only if it is to be read.
-    source = open_bytes(path) if path else unpacked(sys.stdin.buffer, "stdin")
+    source: Any
+    if path:
+        source = open_bytes(path)
+    elif sys.stdin.isatty():
+        # A look at its first bytes would swallow an end that is typed.
+        source = contextlib.nullcontext(sys.stdin.buffer)
+    else:
+        source = unpacked(sys.stdin.buffer, "stdin")
     with source as file:
         yield from decoded_lines(bounded_lines(file), str(path or "stdin"))
 

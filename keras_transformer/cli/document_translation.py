@@ -21,6 +21,7 @@ from keras_transformer.system.checksums import checksum
 from keras_transformer.translation.documents import (
     Journal,
     require_no_markup,
+    require_unpacked,
     write_translated,
 )
 from keras_transformer.translation.request import (
@@ -65,11 +66,7 @@ def document_request(
         )
     if not arguments.input or not arguments.output:
         raise InputError("a document needs --input and --output, both files")
-    if arguments.output.lower().endswith(".gz"):
-        raise InputError(
-            f"{arguments.output}: a document is written as it is. Accepted: a "
-            "name that doesn't end in .gz, or --format lines"
-        )
+    require_unpacked(arguments.output)
     if arguments.shards is not None:
         raise InputError("--shards goes with lines. Accepted: --format lines")
     if request.markup is None and arguments.run:
@@ -147,7 +144,7 @@ def _journal(arguments, format, translator, texts, batch_size):
     """What a killed run leaves; None where it would leave nothing.
 
     That is of few texts, which are translated before the first is written, of
-    a pipe, which can't be read again, and beside a device.
+    a pipe, which can't be read again, and of an output that is a device.
     """
     is_file = pathlib.Path(arguments.input).is_file()
     if arguments.resume and not is_file:

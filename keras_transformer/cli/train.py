@@ -1,6 +1,7 @@
 """Trains a model on prepared data into a run folder.
 
-Ctrl-C finishes the step at hand and writes a checkpoint; --resume goes on
+Ctrl-C finishes the step at hand, if there is one, and writes a checkpoint;
+--resume goes on
 from it (or from the last one before a kill) as if nothing had happened, on JAX
 with any number of devices and hosts.
 

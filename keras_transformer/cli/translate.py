@@ -128,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         metavar="FILE",
-        help="lines, plain or gzip, or a document; default: stdin",
+        help="lines, plain or packed, or a document; default: stdin",
     )
     parser.add_argument(
         "--output",
@@ -271,7 +271,8 @@ def run(arguments: argparse.Namespace) -> None:
             document_format,
             translator,
             batch_size,
-            lambda texts: opened(_sentences(texts)),
+            # A server has no use for their number.
+            lambda texts: opened(0 if arguments.server else _sentences(texts)),
             request.markup == PROJECT or translator.masks_markup(),
         )
     else:

@@ -123,7 +123,8 @@ class DataConfig(Section):
 
         self.require(
             "placeholders",
-            "regular expressions that match no empty text",
+            "regular expressions that match no empty text, without names of "
+            "groups, references and flags",
             all(map(is_pattern, self.placeholders)),
         )
         self.require(
@@ -166,7 +167,7 @@ def is_pattern(value: str) -> bool:
     groups, and without references to groups by their numbers.
     """
     try:
-        if re.search(r"\\[1-9]|\(\?P|\(\?\(", value):
+        if re.search(r"\\[1-9]|\(\?\(", value) or re.compile(value).groupindex:
             return False
         re.compile(f"(?P<term>x)|(?P<head>x)|{value}")
         return re.fullmatch(value, "") is None

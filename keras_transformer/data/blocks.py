@@ -169,8 +169,9 @@ def read_part(
                     refuse_unequal_files(file, count, number + len(some[-1]))
             if number == 0:
                 for each in some:
-                    # The mark alone is an empty line.
-                    each[0] = each[0].removeprefix(BYTE_ORDER_MARK) or b"\n"
+                    if not is_over_long(each[0], line_bytes):
+                        # The mark alone is an empty line.
+                        each[0] = each[0].removeprefix(BYTE_ORDER_MARK) or b"\n"
             yield _block(part, number, some, line_bytes)
             number = count
             for reading in readings:

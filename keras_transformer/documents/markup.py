@@ -94,7 +94,8 @@ def checked_placeholders(values: Iterable[str]) -> tuple[str, ...]:
         if not is_pattern(value):
             raise InputError(
                 f"placeholder {shown(value)}. Accepted: a regular expression "
-                "that matches no empty text"
+                "that matches no empty text, without names of groups, "
+                "references and flags"
             )
     return values
 

@@ -147,6 +147,10 @@ class SavedTranslator(TextTranslator):
             InputError: the export has no such signature, or there are not as
                 many translations as texts.
         """
+        texts, translations = (
+            text_list(column, "a SavedTranslator")
+            for column in (texts, translations)
+        )
         if len(texts) != len(translations):
             raise InputError(
                 "score takes one translation for each text. Received: "

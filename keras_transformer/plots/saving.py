@@ -85,7 +85,7 @@ def _check_size(figure, path):
     if max(width, height) > _MOST_ON_A_SIDE or width * height > _MOST_PIXELS:
         raise InputError(
             f"{path}: too large for a .png, {width:,.0f} x {height:,.0f} "
-            "pixels. Accepted: an .svg, or fewer layers"
+            "pixels. Accepted: an .svg"
         )
 
 

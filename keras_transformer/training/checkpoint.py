@@ -37,7 +37,10 @@ _MEMORY = {"best": (int, float), "best_epoch": (int,), "scored": (int,)}
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop, and stopped with a checkpoint written."""
+    """Training was asked to stop: after a step, or before the first.
+
+    After a step a checkpoint is written.
+    """
 
 
 class Checkpoint(keras.callbacks.Callback):

@@ -13,7 +13,6 @@ from importlib import metadata
 
 from keras_transformer.system.checksums import digest
 
-_CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 # Seconds of compiling from which a program is worth a file.
 _WORTH_KEEPING = 0.5
 _COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -65,12 +64,13 @@ def multiplies_bfloat16() -> bool:
 def keep_programs() -> None:
     """Has JAX keep what it compiles on disk, for later processes.
 
-    A folder that the environment names is left; see `private_cache_folder`
+    A folder that was chosen already is left; see `private_cache_folder`
     for the default.
     """
     import jax
 
-    if os.environ.get(_CACHE_VARIABLE):
+    # Of the environment, or of who calls.
+    if jax.config.jax_compilation_cache_dir:  # type: ignore[attr-defined]
         return
     folder = private_cache_folder("jaxlib")
     if folder is not None:

@@ -115,6 +115,19 @@ def _line(value):
     return json.dumps(value).encode() + b"\n"
 
 
+def require_unpacked(path: str | os.PathLike) -> None:
+    """Refuses the name of a packed file for a document.
+
+    Raises:
+        InputError: it ends in .gz.
+    """
+    if os.fspath(path).lower().endswith(".gz"):
+        raise InputError(
+            f"{path}: a document is written as it is. Accepted: a name that "
+            "doesn't end in .gz, or lines"
+        )
+
+
 def write_translated(
     document: Document,
     path: str | os.PathLike,

@@ -29,7 +29,7 @@ def decoded_lines(
 
     Raises:
         InputError: a line isn't text, see `as_text`, the only line has CR
-            where lines should end, or the gzip file is damaged.
+            where lines should end, or a packed file is damaged.
     """
     lines, last = iter(file), b""
     for number in itertools.count(first or 1):
@@ -42,10 +42,11 @@ def decoded_lines(
             if first is None and number == 2:
                 refuse_old_line_ends(last, name)
             return
+        last = line
+        line = shortened(line)
         if number == 1:
             line = line.removeprefix(BYTE_ORDER_MARK)
-        last = line
-        yield as_text(shortened(line), name, number)
+        yield as_text(line, name, number)
 
 
 def missing_prefix(path: str, number: int, shorter: str) -> InputError:

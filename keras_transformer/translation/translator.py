@@ -221,9 +221,8 @@ class Translator(tf.Module):
         `text` string `(B,)` -> `{"translation": string (B,), "score":
         float32 (B,), "truncated": bool (B,)}`. The score is the
         log-probability divided by the length penalty, of a beam with its
-        penalties for coverage and repetition; `truncated` says whether the
-        text was too long for the model and lost its end. A blank text gives
-        "" and 0.
+        penalty for repetition; `truncated` says whether the text was too
+        long for the model and lost its end. A blank text gives "" and 0.
         """
         return graph_function(self._translate, [_TEXT])
 

@@ -18,7 +18,7 @@ from keras_transformer.data.bounded_lines import (
     lines_of_block,
     shortened,
 )
-from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.corpus import BYTE_ORDER_MARK, CorpusFile
 from keras_transformer.data.corpus_pairs import file_pairs, read_pairs
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
@@ -43,6 +43,15 @@ def content_of(seed):
     wanted = [b"" if len(line) > LIMIT else line for line in lines]
     long = [n for n, line in enumerate(lines) if len(line) > LIMIT]
     return b"\n".join(lines) + end, wanted, long
+
+
+def test_a_byte_order_mark_hides_no_over_long_line(tmp_path):
+    content = BYTE_ORDER_MARK + b"a" * (LIMIT + 1 - 3) + b"bbb\nc\n"
+    (tmp_path / "a").write_bytes(content)
+    file = CorpusFile(tmp_path / "a", tmp_path / "a")
+    [block] = read_blocks([file], 1000, LIMIT)
+    assert block.pairs() == [("", ""), ("c", "c")]
+    assert block.long == (0,)
 
 
 @pytest.mark.parametrize("seed", range(8))

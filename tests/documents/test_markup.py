@@ -110,6 +110,7 @@ def test_own_marks_are_found():
     found = [text[m.start : m.end] for m in marks]
     assert found == ["~", "<b>", "ID-17", "</b>"]
     assert checked_placeholders(["a+"]) == checked_placeholders("a+") == ("a+",)
+    assert checked_placeholders([r"\(?PLACE\)?"])
     # One among several has no flags, numbers and names of its own.
     own = (r"(?i)a", r"(a)\1", "(?P<term>a)", "(?P<n>a)")
     too_large = ("a{4294967295}", "(" * 5000 + "a" + ")" * 5000)

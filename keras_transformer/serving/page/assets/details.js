@@ -14,10 +14,10 @@ import { addProbabilities, align } from "./translation.js";
 const OPEN_KEY = "alignment";
 const SHOWN_CHARACTERS = 40;
 
-/** Asks for the details that the version has, when they are looked at. */
 /** Whether there is an alignment: of texts, only one sentence at once. */
 const canAlign = (abilities, { count }) => abilities.align && count <= 1;
 
+/** Asks for the details that the version has, when they are looked at. */
 export class Details {
   #answer = null;
   #alignment = null;
