@@ -241,8 +241,6 @@ def load_jax() -> None:
             f"{keras.backend.backend()} here. Accepted: a process of its own"
         )
     load_tensorflow("jax")
-    jax_runtime.leave_devices_to_jax()
-    jax_runtime.keep_programs()
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -1,9 +1,8 @@
 """Trains a model on prepared data into a run folder.
 
 Ctrl-C finishes the step at hand, if there is one, and writes a checkpoint;
---resume goes on
-from it (or from the last one before a kill) as if nothing had happened, on JAX
-with any number of devices and hosts.
+--resume goes on from it (or from the last one before a kill) as if nothing had
+happened, on JAX with any number of devices and hosts.
 
 example:
   keras-transformer train --data data/en-zh --out runs/en-zh
