@@ -16,7 +16,6 @@ import string
 from keras_transformer.contract.layout import (
     IMAGE,
     METRICS_PATH,
-    SAVED_MODEL,
     VARIABLES,
 )
 from keras_transformer.errors import InputError
@@ -28,6 +27,7 @@ from keras_transformer.exporting.registry.releases import served_versions
 from keras_transformer.exporting.registry.version_folders import (
     folder_size,
     version_folders,
+    whole_versions,
 )
 from keras_transformer.system.files import write_text, writing
 from keras_transformer.system.locks import locked
@@ -198,8 +198,7 @@ def _memory_of(bases):
 def _has_version(path, required):
     """True for a model's folder; an unreadable one isn't, or is an error."""
     try:
-        folders = version_folders(path).values()
-        return any((folder / SAVED_MODEL).is_file() for folder in folders)
+        return bool(whole_versions(path))
     except (InputError, OSError):
         if required:
             raise

@@ -252,13 +252,13 @@ def test_model_without_a_version_is_refused(tmp_path):
 def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
     from keras_transformer.exporting import server_files
 
-    private, folders = base.parent / "lost+found", server_files.version_folders
+    private, folders = base.parent / "lost+found", server_files.whole_versions
     private.mkdir()
 
-    def version_folders(path):
+    def whole_versions(path):
         if path == private:
             raise InputError(f"{path}: Permission denied")
         return folders(path)
 
-    monkeypatch.setattr(server_files, "version_folders", version_folders)
+    monkeypatch.setattr(server_files, "whole_versions", whole_versions)
     assert models_beside(base) == [base]

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 
 from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
-from keras_transformer.exporting.registry.version_folders import version_folders
+from keras_transformer.exporting.registry.version_folders import (
+    version_folders,
+    whole_versions,
+)
 from keras_transformer.system.files import read_json, write_json
 from keras_transformer.system.locks import locked
 
@@ -120,11 +123,7 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
     with labels_locked(base):
         labels = read_labels(base)
         _require_label(base, labels, name)
-        there = [
-            version
-            for version, folder in version_folders(base).items()
-            if (folder / SAVED_MODEL).is_file()
-        ]
+        there = whole_versions(base)
         now = labels.versions[name]
         before = labels.earlier.get(name, [])
         earlier = [v for v in before if v in there and v != now]

@@ -22,6 +22,7 @@ from keras_transformer.exporting.registry.version_folders import (
     find_saved_model,
     folder_size,
     version_folders,
+    whole_versions,
 )
 from keras_transformer.exporting.verification.checks import (
     check_in_fresh_process,
@@ -225,11 +226,7 @@ def prune(
         )
     # No other process may label a version meanwhile that is to go.
     with contextlib.nullcontext() if dry_run else labels_locked(base):
-        there = {
-            version: folder
-            for version, folder in version_folders(base).items()
-            if (folder / layout.SAVED_MODEL).is_file()
-        }
+        there = whole_versions(base)
         kept = {*sorted(there)[-keep:], *served_versions(base)}
         kept |= _versions_in_models_config(base)
         removed = [version for version in there if version not in kept]

@@ -37,6 +37,15 @@ def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
     return dict(sorted(versions.items()))
 
 
+def whole_versions(base: str | os.PathLike) -> dict[int, pathlib.Path]:
+    """The `version_folders` that hold a SavedModel; raises as it does."""
+    return {
+        version: folder
+        for version, folder in version_folders(base).items()
+        if (folder / SAVED_MODEL).is_file()
+    }
+
+
 def choose_version(base: str | os.PathLike, version: int | None) -> int:
     """The version to write: the one asked for, or the next.
 
