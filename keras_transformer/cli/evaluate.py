@@ -182,17 +182,17 @@ def run(arguments: argparse.Namespace) -> None:
             data.target_language,
             tests,
         )
-    if compared and arguments.report:
-        report = Report(
-            compared,
-            systems,
-            evaluation.texts,
-            scoring,
-            data,
-            evaluation.truncated,
-        )
-        with output_file(arguments.report) as file:
-            file.write(report_page(report))
+        if arguments.report:
+            report = Report(
+                compared,
+                systems,
+                evaluation.texts,
+                scoring,
+                data,
+                evaluation.truncated,
+            )
+            with output_file(arguments.report) as file:
+                file.write(report_page(report))
     _print(evaluation, compared, arguments.json)
 
 

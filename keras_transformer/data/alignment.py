@@ -162,11 +162,8 @@ class AlignmentModel(NamedTuple):
         codes = sources.values[source].astype(np.int64) * self.targets
         codes += targets.values[target]
         index = np.searchsorted(self.codes, codes)
-        index[self.codes[index] != codes] = -1
-        forward, backward = (
-            np.append(ratios, 0)[index]
-            for ratios in (self.forward, self.backward)
-        )  # (L,) each
+        index[self.codes[index] != codes] = -1  # That of no code, with 0.
+        forward, backward = self.forward[index], self.backward[index]  # (L,)
         totals = [
             _sums(backward, source, targets.lengths, sources),
             _sums(forward, target, sources.lengths, targets),
