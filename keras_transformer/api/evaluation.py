@@ -10,7 +10,7 @@ from typing import Literal
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus_pairs import Pairs, sentence_pairs
-from keras_transformer.data.masking import mask_pair
+from keras_transformer.data.masking import mask_pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError, require_kind, shown
 from keras_transformer.evaluation.documents import (
@@ -149,7 +149,7 @@ def _measure_run(run, columns, scoring, progress):
     translator = run.new_translator(models=models)
     pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
     if (placeholders := translator.placeholders) is not None:
-        pairs = (mask_pair(pair, placeholders)[0] for pair in pairs)
+        pairs = mask_pairs(pairs, placeholders)
     batches = pair_batches(
         pairs,
         translator.source_tokenizer,

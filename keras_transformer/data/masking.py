@@ -10,7 +10,7 @@ Reference: Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.data.corpus import Pair
@@ -74,6 +74,13 @@ def mask_pair(
         strip_marks(*side).text for side in zip(pair, marks, strict=True)
     )
     return (source, target), "different" if numbers is None else "too_many"
+
+
+def mask_pairs(
+    pairs: Iterable[Pair], placeholders: tuple[str, ...] = ()
+) -> list[Pair]:
+    """Pairs with symbols for marks that both sides have; see `mask_pair`."""
+    return [mask_pair(pair, placeholders)[0] for pair in pairs]
 
 
 def _units(text: str, marks: Sequence[Mark]) -> list[_Unit]:

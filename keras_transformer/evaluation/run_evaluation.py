@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.masking import mask_pair
+from keras_transformer.data.masking import mask_pairs
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import (
@@ -137,10 +137,8 @@ def evaluation_of(
     data = model.config.data
     if data.symbols:
         # As the model reads them.
-        read = [
-            mask_pair(pair, data.markup_patterns)[0][1]
-            for pair in zip(sources, references, strict=True)
-        ]
+        pairs = zip(sources, references, strict=True)
+        read = [one for _, one in mask_pairs(pairs, data.markup_patterns)]
     ids = model.target_tokenizer.tokenize(encoded(read))  # (N, None)
     # Without START or END, whichever frames it.
     cut = (ids.row_lengths() > model.config.model.max_length - 1).numpy()

@@ -17,7 +17,7 @@ from keras_transformer.blank import is_blank
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import invalid_argument
-from keras_transformer.data.masking import mask_pair
+from keras_transformer.data.masking import mask_pairs
 from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
@@ -119,10 +119,8 @@ class CTranslate2Session:
         if len(text) != len(translation):
             raise invalid_argument(f"{ONE_EACH} {len(text)} {len(translation)}")
         if (placeholders := self._translator.placeholders) is not None:
-            pairs = [
-                mask_pair(tuple(_decoded(pair)), placeholders)[0]
-                for pair in zip(text, translation, strict=True)
-            ]
+            sides = _decoded(text), _decoded(translation)
+            pairs = mask_pairs(zip(*sides, strict=True), placeholders)
             text, translation = (
                 [pair[side].encode() for pair in pairs] for side in (0, 1)
             )

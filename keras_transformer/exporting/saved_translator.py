@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
 from keras_transformer.contract import layout
-from keras_transformer.data.masking import mask_pair
+from keras_transformer.data.masking import mask_pairs
 from keras_transformer.errors import InputError, shown
 from keras_transformer.exporting.registry.version_folders import (
     ACCEPTED_MODEL,
@@ -159,7 +159,7 @@ class SavedTranslator(TextTranslator):
         if texts and self.placeholders is not None:
             # As `score` of a run does.
             pairs = zip(texts, translations, strict=True)
-            masked = [mask_pair(pair, self.placeholders)[0] for pair in pairs]
+            masked = mask_pairs(pairs, self.placeholders)
             texts, translations = map(list, zip(*masked, strict=True))
         return self._run(layout.SCORING, text=texts, translation=translations)
 

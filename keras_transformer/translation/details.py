@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.compat import graph_function
 from keras_transformer.constants import NO_SCORE, PAD_ID
-from keras_transformer.data.masking import mask_pair
+from keras_transformer.data.masking import mask_pairs
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import one_each
 from keras_transformer.text.sentences import SentenceSplitter
@@ -403,7 +403,7 @@ def pair_scorer(
 ) -> Callable[[Sequence[tuple[str, str]]], list[ScoredPair]]:
     """A function from pairs of a text and a translation to their scores.
 
-    With symbols, markup counts that both have; see `mask_pair`.
+    With symbols, markup counts that both have; see `mask_pairs`.
 
     Args:
         translator: whose model scores.
@@ -427,7 +427,7 @@ def pair_scorer(
             return []
         masked = pairs
         if placeholders is not None:
-            masked = [mask_pair(pair, placeholders)[0] for pair in pairs]
+            masked = mask_pairs(pairs, placeholders)
         if split is None:
             results = score_sentences(masked)
         else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
-from keras_transformer.data.masking import mask_pair
+from keras_transformer.data.masking import mask_pairs
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.symbols import ANNOTATION, SYMBOL
 from keras_transformer.translation.markup import MaskedLines
@@ -34,9 +34,7 @@ def masked_pairs(inputs: dict, placeholders: tuple[str, ...]) -> dict:
     ]
     if len(sides[0]) != len(sides[1]):
         return inputs  # Which is refused.
-    pairs = [
-        mask_pair(pair, placeholders)[0] for pair in zip(*sides, strict=True)
-    ]
+    pairs = mask_pairs(zip(*sides, strict=True), placeholders)
     columns = zip(*pairs, strict=True) if pairs else ((), ())
     return {
         name: _encoded(column)
