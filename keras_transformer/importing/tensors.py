@@ -1,10 +1,10 @@
-"""Tensors of zip files, read as data: nothing in them is run.
+"""Tensors of `torch.save` and of NumPy's `.npz`, read as data: nothing is run.
 
-The files of `torch.save` and NumPy's `.npz`. Every size that a file claims is
-checked against the file before memory is taken for it. The pickle in PyTorch's
-files can call any function there is, and Python's own reader can be kept busy
-without end. So it is read here, by the few opcodes and the three functions that
-a dictionary of tensors needs; all others are refused.
+Every size that a file claims is checked against the file before memory is taken
+for it. The pickle in PyTorch's files can call any function there is, and
+Python's own reader can be kept busy without end. So it is read here, by the few
+opcodes and the three functions that a dictionary of tensors needs; all others
+are refused.
 """
 
 import io
@@ -14,7 +14,7 @@ import pickletools
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,9 @@ _LARGEST_RATIO = 20
 # Of a pickle, which has names, shapes and places of tensors: bytes, opcodes,
 # and axes of a tensor, NumPy's limit.
 _LARGEST_PICKLE, _MOST_OPCODES, _MOST_AXES = 1 << 25, 1 << 20, 64
+# PyTorch's before 1.6, which many OPUS-MT models on the hub have: a pickle of
+# this number, more pickles, then the storages.
+_BEFORE_1_6 = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE = (*DAMAGE, zipfile.BadZipFile, zlib.error)
 
@@ -82,32 +85,16 @@ def _npy(name, content):
 
 
 def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """The tensors of a zip file of `torch.save`, by their names.
+    """The tensors of a file of `torch.save`, by their names.
 
     Raises:
-        InputError: it can't be read, is damaged, of the format before
-            PyTorch 1.6, or calls what no tensor needs.
+        InputError: it can't be read, is damaged, or calls what no tensor needs.
     """
     try:
-        with _open_archive(path) as archive:
-            (name,) = (n for n in archive.namelist() if n.endswith("/data.pkl"))
-            if archive.getinfo(name).file_size > _LARGEST_PICKLE:
-                raise ValueError(
-                    f"a pickle of more than {_LARGEST_PICKLE} bytes"
-                )
-            root = name.removesuffix("data.pkl")
-            state = _Unpickler(archive, root).load(archive.read(name))
-            if type(state) is not dict or not all(
-                type(value) is np.ndarray for value in state.values()
-            ):
-                raise ValueError("no dictionary of tensors")
-            return state
-    except zipfile.BadZipFile:
-        raise InputError(
-            f"{path}: no zip file. Files of torch.save before PyTorch 1.6 "
-            "aren't read. Accepted: model.safetensors, or a file that a newer "
-            "PyTorch saved"
-        ) from None
+        with path.open("rb") as file:
+            if file.read(len(_BEFORE_1_6)) == _BEFORE_1_6:
+                return _in_sequence(file)
+        return _in_archive(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except _DAMAGE as error:
@@ -116,41 +103,131 @@ def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
         ) from None
 
 
-class _Storage(NamedTuple):
-    """Numbers of which tensors are made, as the file has them.
+def _in_archive(path):
+    with _open_archive(path) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith("/data.pkl"))
+        if archive.getinfo(name).file_size > _LARGEST_PICKLE:
+            raise ValueError(f"a pickle of more than {_LARGEST_PICKLE} bytes")
+        root = name.removesuffix("data.pkl")
+        return _tensors(
+            _Unpickler().load(io.BytesIO(archive.read(name))),
+            lambda storage: archive.read(f"{root}data/{storage.name}"),
+            sum(entry.file_size for entry in archive.infolist()),
+        )
 
-    Nothing else is taken for one: a tensor may have a first axis of any
-    length, without a number in it.
+
+def _in_sequence(file):
+    """The tensors of a file of PyTorch before 1.6, read behind its number."""
+    content = np.memmap(file, np.uint8, "r")
+    pickles = io.BytesIO(content[:_LARGEST_PICKLE].tobytes())
+    pickles.seek(len(_BEFORE_1_6))
+    for _ in range(2):  # the format's version, and the machine it was made on
+        for _ in _opcodes(pickles):
+            pass
+    state = _Unpickler().load(pickles)
+    dtypes = dict(tensor.storage for tensor in state.values())
+    names = [text for name, text in _opcodes(pickles) if name == "BINUNICODE"]
+    places, end = {}, pickles.tell()
+    for name in names:
+        begin = end + 8
+        count = int.from_bytes(content[end:begin].tobytes(), "little")
+        dtype = dtypes[name].replace("bfloat16", "<u2")
+        end = begin + count * np.dtype(dtype).itemsize
+        places[name] = slice(begin, end)
+    return _tensors(
+        state, lambda storage: content[places[storage.name]], len(content)
+    )
+
+
+def _tensors(state, read, size):
+    """The tensors that a pickle describes.
+
+    Args:
+        state: `_Tensor` by name.
+        read: the bytes of a `_Storage`.
+        size: bytes that there are of all storages, at most.
     """
+    left = _LARGEST_RATIO * size
+    storages: dict[_Storage, np.ndarray] = {}
+    values = {}
+    for name, tensor in state.items():
+        storage = tensor.storage
+        if storage not in storages:
+            data = np.frombuffer(read(storage), np.uint8)
+            storages[storage] = as_float32(data, storage.dtype)
+        values[name] = tensor.of(storages[storage])
+        left -= values[name].nbytes
+        if left < 0:
+            raise ValueError("tensors that share what is there too often")
+    return values
 
-    values: np.ndarray  # (n,)
+
+def _opcodes(file) -> Iterator[tuple[str, Any]]:
+    """The opcodes of a pickle and their arguments, to its end."""
+    steps = enumerate(pickletools.genops(file))
+    for count, (opcode, argument, _) in steps:
+        if count > _MOST_OPCODES:
+            raise ValueError(f"a pickle of more than {_MOST_OPCODES} steps")
+        yield opcode.name, argument
+
+
+class _Storage(NamedTuple):
+    """Numbers of which tensors are made: their name in the file, and dtype."""
+
+    name: str
+    dtype: str
+
+
+class _Tensor(NamedTuple):
+    """A tensor as the pickle describes it, before its numbers are read."""
+
+    storage: _Storage
+    offset: int
+    shape: tuple
+    strides: tuple
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """The tensor of its storage's numbers; no stride reaches beyond it."""
+        offset, shape, strides = self[1:]
+        count = math.prod(shape)
+        steps = zip(shape, strides, strict=True)
+        last = offset + sum((n - 1) * stride for n, stride in steps)
+        if count > len(values) or (count and last >= len(values)):
+            raise ValueError(
+                f"a tensor of shape {shown(shape)} beyond its storage"
+            )
+        width = values.itemsize
+        return np.lib.stride_tricks.as_strided(
+            values[offset:], shape, [stride * width for stride in strides]
+        ).copy()
 
 
 class _Unpickler:
-    """Reads tensors and their dictionary, and nothing else.
+    """Reads a dictionary of tensors, and nothing else.
 
     Values are never compared, hashed or shown before their types are known:
     a few opcodes make tuples that would take years.
     """
 
-    def __init__(self, archive, root):
-        self._archive = archive
-        self._root = root
+    def __init__(self):
         self._stack: list[Any] = []
         self._marks: list[int] = []
         self._kept: dict[int, Any] = {}
-        self._storages: dict[tuple[str, str], _Storage] = {}
-        unpacked = sum(entry.file_size for entry in archive.infolist())
-        self._left = _LARGEST_RATIO * unpacked  # bytes of all tensors
 
-    def load(self, content):
-        """The value of a pickle."""
-        steps = enumerate(pickletools.genops(content))
-        for count, (opcode, argument, _) in steps:
-            if count > _MOST_OPCODES:
-                raise ValueError(f"a pickle of more than {_MOST_OPCODES} steps")
-            self._step(opcode.name, argument)
-        return self._stack.pop()
+    def load(self, file) -> dict[str, _Tensor]:
+        """The value of a pickle.
+
+        Raises:
+            ValueError: it is no dictionary of tensors.
+        """
+        for name, argument in _opcodes(file):
+            self._step(name, argument)
+        state = self._stack.pop()
+        if type(state) is not dict or not all(
+            type(value) is _Tensor for value in state.values()
+        ):
+            raise ValueError("no dictionary of tensors")
+        return state
 
     def _step(self, opcode, argument):
         """Runs an opcode, of those that torch.save writes."""
@@ -179,7 +256,7 @@ class _Unpickler:
             case "GLOBAL":
                 stack.append(self.find_class(*argument.split(" ", 1)))
             case "BINPERSID":
-                stack.append(self._storage(stack.pop()))
+                stack.append(_storage(stack.pop()))
             case "REDUCE":
                 arguments = stack.pop()
                 stack.append(_called(stack.pop(), arguments))
@@ -215,7 +292,7 @@ class _Unpickler:
         """Stand-in for a function or class."""
         functions: dict[tuple[str, str], Callable] = {
             ("collections", "OrderedDict"): dict,
-            ("torch._utils", "_rebuild_tensor_v2"): self._tensor,
+            ("torch._utils", "_rebuild_tensor_v2"): _tensor,
             ("torch._utils", "_rebuild_parameter"): lambda data, *_: data,
         }
         if (module, name) in functions:
@@ -223,25 +300,6 @@ class _Unpickler:
         if module == "torch" and name in _STORAGES:
             return _STORAGES[name]
         raise ValueError(f"it asks for {module}.{name}, which no tensor needs")
-
-    def _storage(self, key):
-        _, dtype, name, _, _ = key
-        if type(dtype) is not str or type(name) is not str:
-            raise ValueError("a storage without a name")
-        if dtype not in _STORAGES.values():
-            raise ValueError(f"a storage of {shown(dtype)}")
-        if (name, dtype) not in self._storages:
-            content = self._archive.read(f"{self._root}data/{name}")
-            data = np.frombuffer(content, np.uint8)
-            self._storages[name, dtype] = _Storage(as_float32(data, dtype))
-        return self._storages[name, dtype]
-
-    def _tensor(self, *arguments):
-        tensor = _tensor(*arguments)
-        self._left -= tensor.nbytes
-        if self._left < 0:
-            raise ValueError("tensors that share what is there too often")
-        return tensor
 
 
 def _called(function, arguments):
@@ -252,8 +310,16 @@ def _called(function, arguments):
     return function(*arguments)
 
 
+def _storage(key):
+    _, dtype, name, _, _, *_ = key
+    if type(dtype) is not str or type(name) is not str:
+        raise ValueError("a storage without a name")
+    if dtype not in _STORAGES.values():
+        raise ValueError(f"a storage of {shown(dtype)}")
+    return _Storage(name, dtype)
+
+
 def _tensor(storage, offset, shape, strides, *_):
-    """A tensor within its storage; no stride reaches beyond it."""
     if type(storage) is not _Storage:
         raise ValueError("a tensor of what is no storage")
     if type(shape) is not tuple or type(strides) is not tuple:
@@ -262,16 +328,7 @@ def _tensor(storage, offset, shape, strides, *_):
         type(n) is not int or n < 0 for n in (offset, *shape, *strides)
     ):
         raise ValueError("a tensor of shape or strides that can't be")
-    values = storage.values
-    count = math.prod(shape)
-    steps = zip(shape, strides, strict=True)
-    last = offset + sum((n - 1) * stride for n, stride in steps)
-    if count > len(values) or (count and last >= len(values)):
-        raise ValueError(f"a tensor of shape {shown(shape)} beyond its storage")
-    width = values.itemsize
-    return np.lib.stride_tricks.as_strided(
-        values[offset:], shape, [stride * width for stride in strides]
-    ).copy()
+    return _Tensor(storage, offset, shape, strides)
 
 
 def _open_archive(path) -> zipfile.ZipFile:

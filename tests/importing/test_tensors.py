@@ -135,9 +135,11 @@ def with_pickle(content, **storages):
 class Writer(pickle._Pickler):
     """Writes what PyTorch would, without PyTorch."""
 
+    view = ()
+
     def persistent_id(self, value):
         if isinstance(value, Stored):
-            return value.key
+            return value.key + self.view
         return None
 
     def save(self, value, save_persistent_id=True):
@@ -158,10 +160,12 @@ class Stored:
         self.key = ("storage", Storage("torch", kind), name, "cpu", 6)
 
 
-def tensor(offset=0, shape=(2, 3), strides=(3, 1), kind="FloatStorage"):
+def tensor(
+    offset=0, shape=(2, 3), strides=(3, 1), kind="FloatStorage", name="0"
+):
     rebuild = "torch._utils", "_rebuild_tensor_v2"
-    hooks = Call("collections", "OrderedDict")
-    return Call(*rebuild, Stored(kind), offset, shape, strides, False, hooks)
+    stored, hooks = Stored(kind, name), Call("collections", "OrderedDict")
+    return Call(*rebuild, stored, offset, shape, strides, False, hooks)
 
 
 def test_state_dictionaries_of_torch(write):
@@ -176,6 +180,45 @@ def test_state_dictionaries_of_torch(write):
     read = read_state_dict(write(half, "pytorch_model.bin"))
     np.testing.assert_array_equal(read["a"], VALUES)
     assert read["a"].dtype == np.float32
+
+
+def before_1_6(state, storages, numbers=None):
+    """The bytes of a file of PyTorch before 1.6."""
+    file = io.BytesIO()
+    pickle.dump(0x1950A86A20F9469CFC6C, file, protocol=2)
+    pickle.dump(1001, file, protocol=2)
+    pickle.dump({"little_endian": True, "type_sizes": {"int": 4}}, file, 2)
+    writer = Writer(file, protocol=2)
+    writer.view = (None,)
+    writer.dump(state)
+    pickle.dump(sorted(storages), file, protocol=2)
+    for _, array in sorted(storages.items()):
+        file.write(struct.pack("<q", numbers or array.size) + array.tobytes())
+    return file.getvalue()
+
+
+def test_state_dictionaries_of_torch_before_1_6(write):
+    state = {
+        "a": tensor(name="7"),
+        "b": tensor(0, (3, 2), (1, 3), "HalfStorage", "1"),
+        "c": tensor(2, (2,), (1,), "FloatStorage", "7"),
+    }
+    storages = {"7": VALUES, "1": VALUES.astype("f2")}
+    content = before_1_6(state, storages)
+    read = read_state_dict(write(content, "pytorch_model.bin"))
+    np.testing.assert_array_equal(read["a"], VALUES)
+    np.testing.assert_array_equal(read["b"], VALUES.T)
+    assert read["c"].tolist() == [2, 3]
+    proof = {"a": Call("os", "system", "true")}
+    for damaged, reason in (
+        (content[:-1], "damaged"),
+        (content[:100], "damaged"),
+        (before_1_6(state, storages, 2**62), "damaged"),
+        (before_1_6(state, {"1": VALUES}), "damaged"),
+        (before_1_6(proof, {}), "asks for os.system"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            read_state_dict(write(damaged, "pytorch_model.bin"))
 
 
 def test_a_pickle_that_calls_is_refused_and_calls_nothing(write, tmp_path):
@@ -323,8 +366,8 @@ def test_tensors_that_share_a_storage_ever_so_often(write):
 def test_other_files_of_torch_are_refused(write):
     whole = torch_file({"a": tensor()}, {"0": VALUES})
     for content, reason in (
-        (pickle.dumps({"a": 1}, protocol=2), "before PyTorch 1.6"),
-        (whole[:-30], "before PyTorch 1.6|damaged"),
+        (pickle.dumps({"a": 1}, protocol=2), "damaged.*not a zip file"),
+        (whole[:-30], "damaged"),
         (torch_file({"a": 1}, {}), "no dictionary of tensors"),
         (torch_file([1], {}), "no dictionary of tensors"),
         (torch_file({"a": tensor()}, {}), "damaged"),
