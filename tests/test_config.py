@@ -245,6 +245,12 @@ def test_a_preset_is_chosen_by_pairs_and_machine(pairs, gpu, name, reason):
     assert reason in why
 
 
+def test_a_named_preset_ties_as_the_run_that_it_starts_from():
+    model = {"tied_embeddings": "all", "d_model": 64}
+    config = resolved("tatoeba", [], taken_over={"model": model})
+    assert (config.model.tied_embeddings, config.model.d_model) == ("all", 256)
+
+
 def test_a_chosen_tokenizer_wins_over_the_language():
     config = DataConfig(source_tokenizer="sentencepiece")
     assert config.source_kind == "sentencepiece"

@@ -77,7 +77,10 @@ def resolved(
     named = PRESETS[name] if name else {}
     taken_over = {
         section: {
-            k: v for k, v in part.items() if k not in named.get(section, {})
+            k: v
+            for k, v in part.items()
+            # One vocabulary or two is the data's, not the preset's.
+            if k == "tied_embeddings" or k not in named.get(section, {})
         }
         for section, part in (taken_over or {}).items()
     }
