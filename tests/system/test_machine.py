@@ -151,3 +151,8 @@ def test_as_many_files_are_open_as_the_system_lets():
         assert resource.getrlimit(kind) == (hard, hard)
     finally:
         resource.setrlimit(kind, before)
+
+
+def test_cores_where_python_does_not_know_which(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
+    assert machine.usable_cores() == os.cpu_count()
