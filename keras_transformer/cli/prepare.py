@@ -39,7 +39,7 @@ from keras_transformer.cli.options import (
     config_changes,
 )
 from keras_transformer.data.corpus_pairs import read_lines
-from keras_transformer.errors import InputError, shown
+from keras_transformer.errors import InputError
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
@@ -224,7 +224,8 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
 
 def _sample(source, target):
     """A pair that was dropped, in a line."""
-    return visible(" | ".join(shown(text, 60) for text in (source, target)))
+    # A report has only the beginning of a long text.
+    return visible(" | ".join(repr(text[:60]) for text in (source, target)))
 
 
 def _corpus(corpus):
