@@ -42,13 +42,18 @@ _TWO_LETTERS = {
 # A language of several scripts is in each of their lines.
 _LANGUAGES_OF_SCRIPT = {
     "LATIN": (
-        "en af ast az bs br ca ceb co cs cy da de eo es et eu fi fil fo fr fy "
-        "ga gd gl ha haw hr ht hu id ig is it jv kab ku la lb lt lv mg mi ms "
-        "mt nb nds nl nn no ny oc pl pt qu rm ro rw sk sl sm sn so sq sr st su "
-        "sv sw tk tl tok tr uz vi vo wo xh yo zu"
+        "en aa af ak an ast ay az bi bm br bs ca ceb ch co cs cy da de ee eo "
+        "es et eu ff fi fil fj fo fr fy ga gd gl gn gv ha haw ho hr ht hu hz "
+        "ia id ie ig ik io is it jv kab kg ki kj kl kr ku kw la lb lg li ln lt "
+        "lu lv mg mh mi ms mt na nb nd nds ng nl nn no nr nv ny oc oj om pl pt "
+        "qu rm rn ro rw sc se sg sk sl sm sn so sq sr ss st su sv sw tk tl tn "
+        "to tok tr ts tw ty uz ve vi vo wa wo xh yo za zu"
     ),
-    "CYRILLIC": "ru uk be bg mk sr kk ky mn tg tt ba cv ce os sah uz",
-    "ARABIC": "ar fa ur ps sd ug ckb pa ku",
+    "CYRILLIC": (
+        "ru uk ab av ba be bg ce cu cv kk kv ky mk mn os sah sr tg tt uz"
+    ),
+    "ARABIC": "ar fa ur ps sd ug ckb ks pa ku",
+    "THAANA": "dv",
     "HEBREW": "he yi",
     "GREEK": "el grc",
     "ARMENIAN": "hy",
@@ -187,10 +192,15 @@ def same_language(one: str, other: str) -> bool:
 
 def tag_of_language(tags: Iterable[str], language: str) -> str | None:
     """The tag of a language: the same one, or the first of a variant."""
-    tags = list(tags)
-    if language in tags:
-        return language
-    return next((tag for tag in tags if same_language(tag, language)), None)
+
+    def spelled(tag):
+        return tag.lower().replace("_", "-")
+
+    return min(
+        (tag for tag in tags if same_language(tag, language)),
+        key=lambda tag: spelled(tag) != spelled(language),
+        default=None,
+    )
 
 
 def is_japanese(tag: str) -> bool:

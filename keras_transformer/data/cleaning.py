@@ -204,7 +204,9 @@ class Cleaner:
         ]
         report.drop("empty", len(pairs) - len(left))
         for reason, passes in self._checks.items():
-            kept = np.array([passes(pair) for pair in left], bool)
+            kept = np.array(
+                [passes((without_tags(s), t)) for s, t in left], bool
+            )
             report.drop_where(reason, ~kept, left)
             left = list(itertools.compress(left, kept))
         return left
@@ -232,6 +234,9 @@ def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
     sources = [without_tags(source) for source, _ in pairs]
     columns = {"sources": sources, "targets": [target for _, target in pairs]}
     fits = list(map(_mostly_in, columns.values(), scripts))
+    if all(scripts) and fits.count(None) == 1:
+        # One column has no letters, such as numbers before the texts.
+        fits = list(map(bool, fits))
     if False not in fits:
         return None
     crossed = map(_mostly_in, columns.values(), reversed(scripts))

@@ -25,7 +25,11 @@ from keras_transformer.documents.catalogs import (
 from keras_transformer.documents.formats import format_of
 from keras_transformer.documents.tables import json_object
 from keras_transformer.errors import InputError
-from keras_transformer.languages import is_tag, tag_of_language
+from keras_transformer.languages import (
+    is_tag,
+    scripts_of_language,
+    tag_of_language,
+)
 
 Languages = tuple[str, str]  # source, target
 
@@ -83,7 +87,9 @@ def languages_in(
         InputError: it is damaged.
     """
     unit: dict = next(filter(None, _units(file, path)), {})
-    source, target, *_ = [*unit, "", ""]
+    # A row may have more than texts, such as a url.
+    names = [n for n in unit if len(unit) == 2 or scripts_of_language(n)]
+    source, target, *_ = [*names, "", ""]
     return source if is_tag(source) else None, target if is_tag(
         target
     ) else None
@@ -233,9 +239,9 @@ def _jsonl(file, path):
         if isinstance(row.get("translation"), dict):
             row = row["translation"]
         unit = {
-            _SIDES.get(key, key): text
+            _SIDES.get(key, key): text or ""
             for key, text in row.items()
-            if isinstance(text, str) and (key in _SIDES or is_tag(key))
+            if isinstance(text, str | None) and (key in _SIDES or is_tag(key))
         }
         if len(unit) > 2:
             unit.pop("id", None)  # A number, rather than Indonesian.

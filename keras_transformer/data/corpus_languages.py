@@ -80,6 +80,22 @@ def _named(file: CorpusFile) -> tuple[str, str] | None:
     return (source, target) if known and source != target else None
 
 
+def swapped_by_name(file: CorpusFile, config: DataConfig) -> str | None:
+    """Half a sentence if a file's name has the languages the other way round.
+
+    Args:
+        file: of lines, the columns of which say no language.
+        config: names the languages.
+    """
+    languages = config.source_language, config.target_language
+    if any(file.said_languages()) or _same(languages, languages[::-1]):
+        return None
+    named = _named(file)
+    if not named or not _same(named, languages[::-1]):
+        return None
+    return f"by its name the columns are swapped: {named[0]} comes first"
+
+
 def _unsaid(config, files):
     """The message about languages that neither option nor name says."""
     missing = [

@@ -20,7 +20,8 @@ from keras_transformer.data.selection import Step
 
 CHUNK = 4096  # rows that are handled together
 # Rows of a Parquet file that are read or passed over together.
-_ROW_GROUP = 16_384
+# It holds as many in memory to write them, and a row may be long.
+_ROW_GROUP = 2_048
 _THREAD_MEMORY = 128 << 20  # bytes, what DuckDB advises at least
 _LEAST_MEMORY = 512 << 20
 _MOST_THREADS = 8
@@ -167,10 +168,11 @@ def _system_errors() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         text = str(error).partition("\n")[0]
-        # It runs out of memory when it may write no more beside it.
-        out_of_memory = isinstance(error, duckdb.OutOfMemoryException)
-        if out_of_memory or "No space left" in text:
+        # It runs out of memory, too, where it can't move blocks to the disk.
+        if "offload" in text or "No space left" in text:
             raise OSError(errno.ENOSPC, text) from error
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise OSError(errno.ENOMEM, text) from error
         if isinstance(error, duckdb.IOException):
             raise OSError(errno.EIO, text) from error
         raise

@@ -33,7 +33,7 @@ from keras_transformer.data.corpus_tokenizers import (
 from keras_transformer.data.database import CHUNK
 from keras_transformer.data.engines import Engine
 from keras_transformer.data.filters import ALIGNMENT
-from keras_transformer.data.keys import pair_keys
+from keras_transformer.data.keys import pair_keys, without_tags
 from keras_transformer.data.masking import COUNTS, Masker
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.prepared import DEV_PAIRS
@@ -270,7 +270,10 @@ class Pipeline:
             return reports
         self._progress("linking words", 0, None)
         texts = map(self._engine.training_text, SIDES)
-        links = WordLinks.learn(zip(*texts, strict=True))
+        links = WordLinks.learn(
+            (without_tags(source), target)
+            for source, target in zip(*texts, strict=True)
+        )
         masker = Masker(config.placeholders, config.seed, links)
         reports["markup"] = dict.fromkeys(COUNTS, 0)
         steps: list[Rewrite] = [masker]

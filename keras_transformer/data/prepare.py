@@ -20,6 +20,7 @@ from keras_transformer.data.cleaning import script_hint
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
 from keras_transformer.data.corpus_languages import (
     share_script,
+    swapped_by_name,
     with_languages,
 )
 from keras_transformer.data.corpus_pairs import file_pairs
@@ -188,7 +189,7 @@ def prepare(
     out = any_path(out)
     check_target(out)
     described = inputs.describe()
-    for corpus in inputs.train:
+    for corpus in [*inputs.tagged, *inputs.held_out]:
         if hint := _hint(corpus, config):
             warnings.warn(hint, stacklevel=2)
     glossary = None
@@ -307,7 +308,9 @@ def as_corpora(
 def _hint(corpus, config):
     """A sentence about a corpus in scripts of other languages, or None."""
     pairs = file_pairs(corpus.file, config.max_line_bytes, [])
-    hint = script_hint(list(itertools.islice(pairs, _LOOKED_AT)), config)
+    hint = script_hint(
+        list(itertools.islice(pairs, _LOOKED_AT)), config
+    ) or swapped_by_name(corpus.file, config)
     if not hint:
         return None
     source, target = corpus.file.source, corpus.file.target

@@ -306,6 +306,8 @@ def fingerprint(
         "config": dataclasses.asdict(config),
         "tokenizers": list(tokenizers),
     }
+    if "terms" in described:
+        parts["terms"] = described["terms"]["sha256"]
     for name in ("train", "dev", "held_out"):
         files = described.get(name)
         parts[name] = contents(files) if isinstance(files, list) else files

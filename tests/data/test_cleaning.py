@@ -182,6 +182,7 @@ EN, ZH, RU = "a red cat", "一只红猫", "рыжий кот"
         ("sr", "en", [(EN, RU)], "targets are not in a script of en (LATIN)"),
         ("tlh", "zh", [(ZH, EN)], "targets are not in a script of zh (HAN)"),
         ("en", "zh", [("<BT> <QE> " + ZH, EN)], "the columns are swapped"),
+        ("en", "de", [("1.27", EN)], "sources are not in a script of en"),
         ("en", "zh", [], None),
     ],
 )

@@ -153,6 +153,25 @@ def test_a_language_of_several_variants_is_the_one_that_is_named(write):
     assert [next(each)[1] for each in pairs] == ["Auf", "Öffnen", "Öffnen"]
 
 
+def test_a_variant_is_found_however_its_tag_is_spelled(write):
+    unit = {"en-us": "Free.", "zh_CN": "免费。", "zh_tw": "免費。"}
+    path = write("a.jsonl", json.dumps(unit))
+    for tag, text in (("zh-TW", "免費。"), ("zh-HK", "免费。")):
+        assert pairs_of(CorpusFile(path, languages=("en", tag))) == [
+            ("Free.", text)
+        ]
+
+
+def test_rows_have_more_than_texts_and_texts_that_lack(write):
+    rows = [{"url": "http://a.b", "en": "Open", "de": "Öffnen"}]
+    rows.append({"url": None, "en": "Close", "de": None})
+    path = write("a.jsonl", "\n".join(map(json.dumps, rows)))
+    config = with_languages(DataConfig(), [WeightedCorpus.parse(path)])
+    assert (config.source_language, config.target_language) == ("en", "de")
+    file = CorpusFile(path, languages=("en", "de"))
+    assert list(file_pairs(file)) == [("Open", "Öffnen"), ("Close", "")]
+
+
 def test_utf_16_is_read_where_the_format_says_so(write):
     content = TMX.replace('"1.0"', '"1.0" encoding="UTF-16"', 1)
     file = CorpusFile(write("a.tmx", content.encode("utf-16")))

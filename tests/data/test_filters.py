@@ -1,6 +1,7 @@
 import pytest
 
 from keras_transformer.data import filters
+from keras_transformer.data.cleaning import Cleaner, CleaningReport
 from keras_transformer.data.filters import check_filters, text_filters
 from keras_transformer.errors import InputError
 from tests.word_data import word_data
@@ -87,3 +88,14 @@ def test_a_language_that_cannot_be_told_is_refused(monkeypatch):
     with pytest.raises(InputError, match=r"Accepted: pip install '\.\[filters"):
         check_filters(config)
     check_filters(word_data(filters=("numbers",)))
+
+
+@pytest.mark.parametrize("tag", ["", "<BT> ", "<2de> "])
+def test_filters_do_not_look_at_tags(tag):
+    clean = Cleaner(
+        word_data(target_language="de", filters=("copies", "numbers"))
+    )
+    good = f"{tag}at two o'clock", "um 14 Uhr"
+    report = CleaningReport()
+    assert clean([good, (f"{tag}Berlin", "Berlin")], report) == [good]
+    assert report.dropped["copied"] == 1

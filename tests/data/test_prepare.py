@@ -617,6 +617,16 @@ def test_swapped_columns_are_told_with_the_command_that_swaps_them(
     assert {warning.filename for warning in caught} == {__file__}
 
 
+def test_names_and_other_files_that_are_swapped_are_told(write, tmp_path):
+    held_out = write("test.zh", "一只猫\n"), write("test.en", "a cat\n")
+    named = write("a.zh-en.tsv", "a cat\t一只猫\n")
+    with pytest.warns(UserWarning, match="swapped") as caught:
+        kt.prepare([named], tmp_path / "data", word_data(), held_out=[held_out])
+    by_name, of_held_out = [str(warning.message) for warning in caught]
+    assert "by its name the columns are swapped: zh comes first" in by_name
+    assert f"Try {held_out[1]},{held_out[0]}" in of_held_out
+
+
 def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
     """By side, and in the manifest."""
     text = "".join(f"the cat saw {n} mice\t猫看0次。\n" for n in range(50, 90))
