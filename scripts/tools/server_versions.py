@@ -167,21 +167,17 @@ def prove(
         check=True,
     )
     found = json.loads(looked.stdout)
+    check = [python, "-P", "-m", SAVED_MODEL_CHECKS]
     report = environment / "report.json"
-    report.unlink(missing_ok=True)
-    subprocess.run(
-        [python, "-P", "-m", SAVED_MODEL_CHECKS, "--report", str(report)]
-        + [str(export.path) for export in exports.values()],
-        env=variables,
-        check=False,
-    )
-    if not report.is_file():
-        raise SystemExit(f"{environment}: the checks ended without a report")
-    results = json.loads(report.read_text("utf-8"))
-    cells = {
-        kind: outcome(results[str(export.path)])
-        for kind, export in exports.items()
-    }
+    cells = {}
+    for kind, export in exports.items():
+        report.unlink(missing_ok=True)
+        subprocess.run(
+            [*check, str(export.path), str(report)], env=variables, check=False
+        )
+        if not report.is_file():
+            raise SystemExit(f"{environment}: {kind} ended without a report")
+        cells[kind] = outcome(json.loads(report.read_text("utf-8")))
     return {**found, "cells": cells}
 
 

@@ -1,7 +1,7 @@
 """Checks of an export in a process that has no Python TensorFlow at all.
 
-    python -m keras_transformer.exporting.verification.c_api_checks FOLDER ...
-        [--report FILE]
+    python -m keras_transformer.exporting.verification.c_api_checks \\
+        FOLDER REPORT
 
 What `import tensorflow` registers, patches or restores can't help here: the
 model is loaded and run by the C API alone, XLA disabled, and its answers to
@@ -20,11 +20,10 @@ from keras_transformer.exporting.verification.c_api import (
     find_library,
 )
 from keras_transformer.exporting.verification.checks import (
-    C_API_CHECKS,
     CheckFailed,
     CheckResult,
     CheckResults,
-    command_line,
+    write_results,
 )
 from keras_transformer.exporting.verification.replay_checks import (
     equals_live_model,
@@ -83,4 +82,4 @@ def _without_tensorflow(check, name):
 
 
 if __name__ == "__main__":
-    sys.exit(command_line(C_API_CHECKS, check_without_python))
+    write_results(check_without_python)

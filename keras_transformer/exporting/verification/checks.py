@@ -1,11 +1,10 @@
 """Checks of an export: their outcomes, and the processes that run them.
 
 An export is checked by processes that know nothing of its making. A module
-that checks is run by `python -m` and writes its results as one JSON object:
-`{folder: [{name, passed, detail}, ...]}`.
+that checks is run by `python -m MODULE FOLDER REPORT` and writes its results
+as JSON: `[{name, passed, detail}, ...]`.
 """
 
-import argparse
 import dataclasses
 import json
 import pathlib
@@ -90,40 +89,16 @@ def _one_line(error):
     return type(error).__name__
 
 
-def command_line(
-    module: str,
-    check: Callable[[str], CheckResults],
-    arguments: list[str] | None = None,
-) -> int:
-    """Runs a module that checks from the command line.
+def write_results(check: Callable[[str], CheckResults]) -> None:
+    """Runs the check that this process was started for, and writes its results.
+
+    The words of the command line are the version folder and the JSON file.
 
     Args:
-        module: its name, for its help.
         check: the function that checks a version folder.
-        arguments: of the command line; None: this process's.
-
-    Returns:
-        the exit status, 0 if all passed, else 1.
     """
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {module}", description="Check exported models."
-    )
-    parser.add_argument("folders", nargs="+", metavar="FOLDER")
-    parser.add_argument(
-        "--report", help="JSON file for the results; standard output if none"
-    )
-    options = parser.parse_args(arguments)
-    results = {folder: check(folder) for folder in options.folders}
-    content = {
-        folder: [dataclasses.asdict(result) for result in checks]
-        for folder, checks in results.items()
-    }
-    if options.report:
-        write_json(options.report, content)
-    else:
-        sys.stdout.write(json.dumps(content, indent=2) + "\n")
-    passed = all(r.passed for checks in results.values() for r in checks)
-    return 0 if passed else 1
+    folder, report = sys.argv[1:]
+    write_json(report, [dataclasses.asdict(one) for one in check(folder)])
 
 
 def check_in_fresh_process(
@@ -133,7 +108,7 @@ def check_in_fresh_process(
 
     Args:
         folder: the version folder.
-        module: that checks, by its `command_line`.
+        module: that checks, by `write_results`.
 
     Returns:
         The result of every check, failed ones too. A process that ends
@@ -142,10 +117,7 @@ def check_in_fresh_process(
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "report.json"
         process = subprocess.run(
-            [
-                *(*module_command(module), str(folder)),
-                *("--report", str(report)),
-            ],
+            [*module_command(module), str(folder), str(report)],
             env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -159,7 +131,7 @@ def check_in_fresh_process(
             return (
                 CheckResult("process_ends_well", False, f"ended with {detail}"),
             )
-        results = json.loads(report.read_text(encoding="utf-8"))[str(folder)]
+        results = json.loads(report.read_text(encoding="utf-8"))
     return tuple(CheckResult(**result) for result in results)
 
 

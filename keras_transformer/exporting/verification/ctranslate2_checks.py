@@ -1,6 +1,7 @@
 """Checks of exports for CTranslate2 in a fresh process.
 
-    python -m keras_transformer.exporting.verification.ctranslate2_checks FOLDER
+    python -m keras_transformer.exporting.verification.ctranslate2_checks \\
+        FOLDER REPORT
 
 Loads the folder as `translate --ctranslate2` does, and compares what
 CTranslate2 makes of some texts with what the run's own search made of them,
@@ -11,7 +12,6 @@ two near translations is the better one may change.
 
 import os
 import pathlib
-import sys
 from typing import NamedTuple
 
 from keras_transformer.config import Config
@@ -20,10 +20,9 @@ from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
 from keras_transformer.exporting.verification.checks import (
-    CTRANSLATE2_CHECKS,
     CheckFailed,
     CheckResults,
-    command_line,
+    write_results,
 )
 from keras_transformer.system.files import read_json
 
@@ -179,4 +178,4 @@ def _decoding(reference, beam_size=None):
 
 
 if __name__ == "__main__":
-    sys.exit(command_line(CTRANSLATE2_CHECKS, verify))
+    write_results(verify)

@@ -1,22 +1,18 @@
 """Checks of exports in a fresh process, without the code that made them.
 
     python -m keras_transformer.exporting.verification.saved_model_checks \\
-        FOLDER ... [--report FILE]
+        FOLDER REPORT
 
 Loads each version folder as TensorFlow Serving does, XLA disabled, with the
 operations of TensorFlow and TF Text alone, and compares what it answers with
 the reference that the exporting process left in `assets.extra/`; and has a
-process without Python's TensorFlow do the same through the C API. The results
-are one JSON object: `{folder: [{name, passed, detail}, ...]}`. The exit
-status is 0 if all passed, else 1.
-
+process without Python's TensorFlow do the same through the C API.
 Not provable without the server's binary: its HTTP parser, its batching
 session at run time, and its use of memory.
 """
 
 import os
 import pathlib
-import sys
 
 from keras_transformer.contract import layout
 from keras_transformer.lazy import quick_imports
@@ -32,11 +28,10 @@ from keras_transformer.exporting.session import (
 from keras_transformer.exporting.verification.c_api import disable_xla
 from keras_transformer.exporting.verification.checks import (
     C_API_CHECKS,
-    SAVED_MODEL_CHECKS,
     CheckFailed,
     CheckResults,
     check_in_fresh_process,
-    command_line,
+    write_results,
 )
 from keras_transformer.exporting.verification.graph_checks import (
     GRAPH_CHECKS,
@@ -112,4 +107,4 @@ def session_loads(folder: pathlib.Path) -> SavedModelSession:
 
 
 if __name__ == "__main__":
-    sys.exit(command_line(SAVED_MODEL_CHECKS, verify))
+    write_results(verify)
