@@ -342,7 +342,7 @@ class SmallTranslator:
             IncrementalTransformer,
         )
         from keras_transformer.text.character import CharacterTokenizer
-        from keras_transformer.translation.details import text_translator
+        from keras_transformer.translation.details import detailed_translator
         from keras_transformer.translation.translator import Translator
 
         tokenizer = CharacterTokenizer([*SPECIAL_TOKENS, *"abcdefghijklmnop"])
@@ -352,4 +352,4 @@ class SmallTranslator:
             IncrementalTransformer(small_transformer()),
             DecodingConfig(beam_size=1, max_length=4),
         )
-        return text_translator(translator.translate)
+        return detailed_translator(translator)

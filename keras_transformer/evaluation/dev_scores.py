@@ -24,7 +24,7 @@ from keras_transformer.training.weights import (
     remove_weights,
     save_weights,
 )
-from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.details import detailed_translator
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.translator import Translator, greedy
 from keras_transformer.translation.workers import (
@@ -96,9 +96,7 @@ class GreedyTranslator:
             decoding,
             placeholders=run.config.data.markup_patterns,
         )
-        self._translate = text_translator(
-            translator.translate, translator.placeholders
-        )
+        self._translate = detailed_translator(translator)
 
     def refresh(self) -> None:
         """Takes over the weights that the model has now."""
@@ -106,7 +104,7 @@ class GreedyTranslator:
 
     def __call__(self, lines: list[str]) -> list[str]:
         """The translations of lines."""
-        return self._translate(lines)
+        return [one.hypotheses[0].text for one in self._translate(lines)]
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ and END, L without, P tokens of a prefix. They are as long as the longest of a
 batch needs, so they vary between batches.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import tensorflow as tf
@@ -18,7 +18,6 @@ from keras_transformer.search.scoring import one_each
 from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.markup import (
-    MaskedLines,
     masking_markup,
     projecting_markup,
 )
@@ -250,40 +249,6 @@ def token_strings(translator: Translator, ids: tf.Tensor) -> tf.Tensor:
     return tf.gather(tf.constant(["", *tokens[1:]]), ids)
 
 
-def text_translator(
-    function: Callable[..., Mapping],
-    placeholders: tuple[str, ...] | None = None,
-) -> Callable[[list[str]], list[str]]:
-    """Makes a graph function one from strings to strings.
-
-    Args:
-        function: takes `text` string `(B,)` and returns a dictionary with
-            `translation` string `(B,)`: `Translator.translate`, or the
-            signature of a loaded SavedModel.
-        placeholders: see `Translator.placeholders`.
-
-    Returns:
-        A function for `stream.one_by_one`.
-    """
-
-    def translate(lines):
-        outputs = function(text=encoded(lines))
-        return [
-            translation.decode("utf-8", "replace")
-            for translation in outputs["translation"].numpy()
-        ]
-
-    if placeholders is None:
-        return translate
-
-    def translate_masked(lines):
-        masked = MaskedLines(lines, placeholders)
-        parts = masked.parts
-        return masked.unmasked_texts(translate(parts) if parts else [])
-
-    return translate_masked
-
-
 def detailed_translator(
     translator: Translator,
     num_hypotheses: int = 1,
@@ -383,7 +348,7 @@ def _hypothesis(outputs, index, source_length):
     tokens, values = rows("tokens"), rows("token_log_probabilities")
     alignment = rows("alignment")
     return Hypothesis(
-        outputs["translations"][index].decode(),
+        outputs["translations"][index].decode("utf-8", "replace"),
         float(outputs["scores"][index]),
         float(outputs["log_probabilities"][index]),
         bool(outputs["finished"][index]),

@@ -84,11 +84,6 @@ class MaskedLines:
             for line, masked in zip(self._lines, self._masked, strict=True)
         ]
 
-    def unmasked_texts(self, texts: Iterable[str]) -> list[str]:
-        """The same of translations that are texts."""
-        plain = (Translation("", [Hypothesis(text, 0.0)]) for text in texts)
-        return [one.hypotheses[0].text for one in self.unmasked(plain)]
-
     def _unmasked(self, line, masked, rest):
         source = line if isinstance(line, str) else line[0]
         wrapped = isinstance(line, str)

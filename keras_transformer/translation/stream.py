@@ -32,7 +32,7 @@ def one_by_one(
 
     Args:
         translate: from a list of lines, none blank, to as many results; see
-            `details.text_translator`.
+            `details.detailed_translator`.
     """
 
     def translate_batches(batches):

@@ -146,15 +146,6 @@ def test_a_prefix_has_the_symbols_of_its_text():
     assert not MaskedLines(["a b"]).has_marks
 
 
-def test_texts_are_unmasked_without_details():
-    masked = MaskedLines(["a <b>c</b>", "d", "%s"])
-    assert masked.unmasked_texts(["⟨1⟩C⟨/1⟩ A", "D"]) == [
-        "<b>C</b> A",
-        "D",
-        "%s",
-    ]
-
-
 def test_results_of_parts_are_one():
     parts = [
         Translation("a", [Hypothesis("A", -1.0, -2.0, True)], False, None, 2),

@@ -1,7 +1,5 @@
 import pytest
-import tensorflow as tf
 
-from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import one_by_one, stream_lines
 
 
@@ -85,19 +83,6 @@ def test_texts_that_belong_together_stay_together():
     for window in (1, 2, 10):
         found = list(translated(pairs, translate, batch_size=2, window=window))
         assert found == ["a|x", "", "bbb|", "|y"]
-
-
-def test_text_translator_calls_a_graph_function():
-    @tf.function(
-        input_signature=[tf.TensorSpec([None], tf.string, "text")],
-        autograph=False,
-    )
-    def function(text):
-        return {"translation": tf.strings.upper(text, "utf-8")}
-
-    translate = text_translator(function)
-    assert translate(["é", "b"]) == ["É", "B"]
-    assert translate([]) == []
 
 
 def test_a_blank_line_is_answered_before_the_next_is_read():

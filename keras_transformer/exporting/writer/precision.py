@@ -23,8 +23,9 @@ from keras_transformer.inference.quantization import (
     require_int8,
 )
 from keras_transformer.training.run import Run
-from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.details import detailed_translator
 from keras_transformer.translation.lexicon import Lexicon
+from keras_transformer.translation.request import blank_translation
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.translator import Translator, with_prefix
 
@@ -196,15 +197,16 @@ def _measure(run, translator, columns, decoding, precisions, progress):
     translators = {}
     for name in precisions:
         config = dataclasses.replace(decoding, precision=name)
-        own = translator(config)
-        translators[name] = text_translator(own.translate, own.placeholders)
+        translators[name] = detailed_translator(translator(config))
 
     def translate(name):
-        return list(
-            stream_lines(
-                sources, one_by_one(translators[name]), decoding.batch_size
-            )
+        results = stream_lines(
+            sources,
+            one_by_one(translators[name]),
+            decoding.batch_size,
+            blank=blank_translation,
         )
+        return [result.hypotheses[0].text for result in results]
 
     bleu: dict[str, float] = {}
     seconds: dict[str, list[float]] = {name: [] for name in precisions}
