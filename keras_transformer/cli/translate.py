@@ -61,7 +61,6 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.cli.translation_output import (
     add_request_options,
-    check_count,
     format_translation,
     translation_request,
     with_prefixes,
@@ -88,6 +87,7 @@ from keras_transformer.translation.terms import (
     require_terms,
     with_glossary,
 )
+from keras_transformer.translation.texts import check_n_best
 from keras_transformer.translation.workers import (
     RunTranslatorFactory,
     choose_workers,
@@ -399,10 +399,7 @@ def _of_run(arguments, request):
     # loader tells what is wrong with a folder that isn't one.
     config = run_config(arguments.run, default=Config())
     decoding = decoding_config(config, arguments)
-    if not request.is_plain:
-        most = 1 if decoding.sampling else decoding.beam_size
-        why = "as sampling gives one" if decoding.sampling else "the beam size"
-        check_count(request, f"1 to {most}, {why}", most)
+    check_n_best(request.n_best, decoding, "--n-best")
     factory = RunTranslatorFactory(
         arguments.run,
         arguments.weights or "best",
@@ -450,8 +447,7 @@ def _of_ctranslate2(arguments, request):
     folder = arguments.ctranslate2
     decoding = decoding_config(read_config(folder), arguments)
     require_search(decoding)
-    most = decoding.beam_size
-    check_count(request, f"1 to {most}, the beam size", most)
+    check_n_best(request.n_best, decoding, "--n-best")
     factory = CTranslate2TranslatorFactory(
         folder,
         decoding,
@@ -495,5 +491,8 @@ def _signature(request, greedy):
             "translation as text. Accepted with --n-best and --json: no "
             "--beam-size"
         )
-    check_count(request, "1 or more")
+    if request.count < 1:
+        raise InputError(
+            f"--n-best must be 1 or more. Received: {request.n_best}"
+        )
     return layout.NBEST

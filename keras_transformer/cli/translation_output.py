@@ -14,7 +14,6 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.constants import END_ID, SPECIAL_TOKENS
 from keras_transformer.documents.markup import checked_placeholders
-from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
     KEEP,
     PROJECT,
@@ -84,22 +83,6 @@ def translation_request(arguments: argparse.Namespace) -> TranslationRequest:
         markup=arguments.markup,
         placeholders=checked_placeholders(arguments.placeholder),
     )
-
-
-def check_count(
-    request: TranslationRequest, accepted: str, most: int | None = None
-) -> None:
-    """Refuses fewer than 1 hypothesis, and more than are given.
-
-    Args:
-        request: what is requested.
-        accepted: how many are, in words.
-        most: how many there are; None: any number.
-    """
-    if request.count < 1 or (most is not None and request.count > most):
-        raise InputError(
-            f"--n-best must be {accepted}. Received: {request.n_best}"
-        )
 
 
 def with_prefixes(

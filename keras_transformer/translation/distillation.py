@@ -49,6 +49,7 @@ from keras_transformer.translation.shard_folder import (
     remove_shards,
 )
 from keras_transformer.translation.shard_manifest import BulkJob
+from keras_transformer.translation.texts import check_n_best
 from keras_transformer.translation.workers import (
     RunTranslatorFactory,
     choose_workers,
@@ -248,14 +249,7 @@ class _Job:
                 f"{self.prepared.path} has. Accepted: a teacher of the data's "
                 "tags"
             )
-        sampling = self.search.sampling
-        most = 1 if sampling else self.search.beam_size
-        if not 1 <= self.n_best <= most:
-            why = "as sampling gives one" if sampling else "the beam size"
-            raise InputError(
-                f"the n-best must be 1 to {most}, {why}. Received: "
-                f"{self.n_best}"
-            )
+        check_n_best(self.n_best, self.search, "the n-best")
 
     def describe(self) -> dict:
         """What the manifest says of it."""

@@ -202,13 +202,21 @@ class TextTranslator:
         raise NotImplementedError
 
 
-def check_n_best(n_best: int | None, decoding: DecodingConfig) -> None:
-    """Refuses more translations of a text than a search gives."""
+def check_n_best(
+    n_best: int | None, decoding: DecodingConfig, name: str = "n_best"
+) -> None:
+    """Refuses more translations of a text than a search gives, and none.
+
+    Args:
+        n_best: how many are wanted; None: the best alone.
+        decoding: the search.
+        name: of the number, for the error.
+    """
     most = 1 if decoding.sampling else decoding.beam_size
-    if n_best is not None and n_best > most:
+    if n_best is not None and not 1 <= n_best <= most:
         why = "as sampling gives one" if decoding.sampling else "the beam size"
         raise InputError(
-            f"n_best must be 1 to {most}, {why}. Received: {n_best}"
+            f"{name} must be 1 to {most}, {why}. Received: {n_best}"
         )
 
 
