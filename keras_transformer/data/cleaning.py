@@ -26,7 +26,7 @@ pairs: see `data.selection`.
 
 import collections
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -115,16 +115,12 @@ class CleaningReport:
         self.drop("empty", -count)
         self.drop("long_line", count)
 
-    def add(
-        self,
-        read: int,
-        dropped: Mapping[str, int],
-        samples: Mapping[str, Iterable[Sequence]],
-    ) -> None:
+    def add(self, other: "CleaningReport") -> None:
         """Adds what was counted in another part of the corpus."""
-        self.read += read
-        self.dropped.update(dropped)
-        for reason, drawn in samples.items():
+        self.read += other.read
+        self.repeated += other.repeated
+        self.dropped.update(other.dropped)
+        for reason, drawn in other.samples.items():
             self._keep_samples(reason, drawn)
 
     def to_dict(self) -> dict:

@@ -42,35 +42,17 @@ _IDS = 1 << 40
 Rewrite = Callable[[Pair], tuple[Pair, Mapping[str, int]]]
 
 
-class CleanedBlock(NamedTuple):
-    """What cleaning made of a block.
-
-    Attributes:
-        corpus: that it is of, an index.
-        read: pairs.
-        dropped: of them, by reason.
-        samples: of these, see `CleaningReport`.
-    """
-
-    corpus: int
-    read: int
-    dropped: dict[str, int]
-    samples: dict[str, list]
-
-
 class EncodedShard(NamedTuple):
     """What encoding made of a shard.
 
     Attributes:
         description: the file as the manifest lists it.
-        dropped: pairs left out, by reason.
-        samples: of these, see `CleaningReport`.
+        report: of the pairs that were left out.
         tokens: int64 `(2, 2)`: of each side all tokens, and unknown ones.
     """
 
     description: dict
-    dropped: dict[str, int]
-    samples: dict[str, list]
+    report: CleaningReport
     tokens: np.ndarray
 
 
@@ -103,23 +85,26 @@ class CorpusTasks:
 
     def write_cleaned(
         self, number: int, block: Block, tag: str | None
-    ) -> CleanedBlock:
+    ) -> tuple[int, CleaningReport]:
         """Cleans a block; writes what is left to a file.
 
         Args:
             number: of the block.
             block: some lines of a corpus.
             tag: that its sources get; None: none.
+
+        Returns:
+            the index of the corpus, and what was read and dropped.
         """
-        cleaned, rows = self.clean(block, tag)
+        report, rows = self.clean(block, tag)
         if rows["source"]:
             path = self._work / "pairs" / f"{number:06d}.parquet"
             self._database.write(path, rows)
-        return cleaned
+        return block.corpus, report
 
     def clean(
         self, block: Block, tag: str | None
-    ) -> tuple[CleanedBlock, dict[str, Any]]:
+    ) -> tuple[CleaningReport, dict[str, Any]]:
         """Cleans a block; also returns the rows of the table `pairs`."""
         report = CleaningReport()
         pairs = self._cleaner(list(tagged(block.pairs(), tag)), report)
@@ -133,9 +118,7 @@ class CorpusTasks:
             "source": [source for source, _ in pairs],
             "target": [target for _, target in pairs],
         }
-        dropped, samples = dict(report.dropped), report.samples
-        cleaned = CleanedBlock(block.corpus, report.read, dropped, samples)
-        return cleaned, rows
+        return report, rows
 
     def write_rewritten(
         self, split: str, shard: int, shards: int, rewrite: Rewrite
@@ -228,9 +211,7 @@ class CorpusTasks:
             content = "".join(lines).encode()
             (self._work / f"dev-{shard:06d}.tsv").write_bytes(content)
         description = describe_file(path) | {"pairs": len(lengths)}
-        return EncodedShard(
-            description, dict(report.dropped), report.samples, tokens
-        )
+        return EncodedShard(description, report, tokens)
 
     def _keep_by_length(self, split, pairs, sides, report):
         sources, targets = sides

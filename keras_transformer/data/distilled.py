@@ -144,9 +144,7 @@ class DistilledData:
         shards, lengths = self._write_training(folder)
         report = CleaningReport()
         for column in self._columns[:2]:  # All ranks have one report.
-            each = column.report
-            report.add(each.read, each.dropped, each.samples)
-            report.repeated += each.repeated
+            report.add(column.report)
         require_pairs(report, _TRAIN)
         splits = prepared.manifest["splits"] | {
             _TRAIN: {"pairs": report.kept, "lengths": lengths, "shards": shards}

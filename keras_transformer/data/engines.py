@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import corpus_bytes, read_blocks
+from keras_transformer.data.cleaning import CleaningReport
 from keras_transformer.data.corpus_tasks import (
-    CleanedBlock,
     CorpusTasks,
     EncodedShard,
     Rewrite,
@@ -43,8 +43,14 @@ class Engine(Protocol):
 
     tables: Database | SparkTables
 
-    def clean(self, corpora: list[WeightedCorpus]) -> Iterator[CleanedBlock]:
-        """Cleans the corpora, part by part, and makes the table `pairs`."""
+    def clean(
+        self, corpora: list[WeightedCorpus]
+    ) -> Iterator[tuple[int, CleaningReport]]:
+        """Cleans the corpora, part by part, and makes the table `pairs`.
+
+        Yields:
+            of each part the index of its corpus, and what was dropped.
+        """
 
     def sort(self, split: str, query: str) -> None:
         """Keeps the text of a split, in the order that the query gives."""
@@ -93,7 +99,9 @@ class LocalEngine:
         self._do = do
         self.tables = Database(self._work, usable_cores())
 
-    def clean(self, corpora: list[WeightedCorpus]) -> Iterator[CleanedBlock]:
+    def clean(
+        self, corpora: list[WeightedCorpus]
+    ) -> Iterator[tuple[int, CleaningReport]]:
         """See `Engine.clean`."""
         pairs = self._work / "pairs"
         pairs.mkdir()

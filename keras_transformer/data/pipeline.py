@@ -154,9 +154,9 @@ class Pipeline:
         """
         report = self.reports[TRAIN]
         self.mixture = Mixture(corpora)
-        for corpus, read, dropped, samples in self._engine.clean(corpora):
-            report.add(read, dropped, samples)
-            self.mixture.read[corpus] += read
+        for corpus, cleaned in self._engine.clean(corpora):
+            report.add(cleaned)
+            self.mixture.read[corpus] += cleaned.read
             self._progress("reading train", report.read, None)
         require_pairs(report, " ".join(str(c.file) for c in corpora))
 
@@ -372,7 +372,7 @@ class Pipeline:
         described, tokens = [], np.zeros((2, 2), np.int64)
         for shard in self._engine.encode(split, shards):
             described.append(shard.description)
-            report.add(0, shard.dropped, shard.samples)
+            report.add(shard.report)
             tokens += shard.tokens
             done = total * len(described) // shards
             self._progress(f"writing {split}", done, total)

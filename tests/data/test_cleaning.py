@@ -147,8 +147,8 @@ def test_samples_are_some_of_the_dropped_pairs_in_any_order():
         report = CleaningReport()
         cleaner(part, report)
         # As a worker's report comes, in lists.
-        samples = {k: [*map(list, v)] for k, v in report.samples.items()}
-        parts.add(report.read, report.dropped, samples)
+        report.samples = {k: [*map(list, v)] for k, v in report.samples.items()}
+        parts.add(report)
     samples = whole.shown_samples()
     assert samples == backwards.shown_samples() == parts.shown_samples()
     (copies,) = samples.values()

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
+from keras_transformer.data.cleaning import CleaningReport
 from keras_transformer.data.corpus_tasks import (
     ALIGNMENT_MODEL,
-    CleanedBlock,
     CorpusTasks,
     EncodedShard,
     Rewrite,
@@ -94,7 +94,9 @@ class SparkEngine:
         self._cleaned: DataFrame
         self._text: dict[str, DataFrame] = {}
 
-    def clean(self, corpora: list[WeightedCorpus]) -> Iterator[CleanedBlock]:
+    def clean(
+        self, corpora: list[WeightedCorpus]
+    ) -> Iterator[tuple[int, CleaningReport]]:
         """See `Engine.clean`."""
         from pyspark import StorageLevel
 
@@ -117,8 +119,11 @@ class SparkEngine:
         self.tables.view(
             PAIRS, self._cleaned.where("report IS NULL").drop("report")
         )
-        for corpus, _, *counted, _ in reports:
-            yield CleanedBlock(corpus, *counted)
+        for corpus, _, read, dropped, samples, _ in reports:
+            report = CleaningReport()
+            report.read, report.samples = read, samples
+            report.dropped.update(dropped)
+            yield corpus, report
 
     def sort(self, split: str, query: str) -> None:
         """See `Engine.sort`."""

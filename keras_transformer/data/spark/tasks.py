@@ -68,9 +68,10 @@ def clean(
             corpus, line = part.corpus, part.line
             try:
                 for block in read_part(part, line_bytes=config.max_line_bytes):
-                    cleaned, rows = tasks.clean(block, corpora[corpus].tag)
+                    report, rows = tasks.clean(block, corpora[corpus].tag)
                     yield _cleaned_batch(rows, len(rows["source"]))
-                    yield _report(corpus, line, *cleaned[1:], None)
+                    counted = report.read, report.dropped, report.samples
+                    yield _report(corpus, line, *counted, None)
             except InputError as error:
                 yield _report(corpus, line, 0, {}, {}, str(error))
 
