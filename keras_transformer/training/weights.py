@@ -1,13 +1,10 @@
 """Files of weights, each with notes that show whether it is whole.
 
 `NAME.weights.h5` has a `NAME.json` beside it: epoch, scores, the run's id, and
-the SHA-256 of the file. Inside, the file's attributes have the id again, and
-the SHA-256 of its tensors: a file that was parted from its notes is checked by
-these.
+the SHA-256 of the file.
 """
 
 import contextlib
-import hashlib
 import math
 import os
 import pathlib
@@ -16,7 +13,6 @@ import warnings
 
 import h5py
 import keras
-import numpy as np
 
 from keras_transformer.errors import InputError, shown
 from keras_transformer.system.checksums import checksum
@@ -29,7 +25,6 @@ from keras_transformer.system.files import (
 
 _NAMES = "best", "last", "average"
 _SUFFIX = ".weights.h5"
-_RUN, _DIGEST = "run", "sha256"  # attributes of the file
 _HDF5_ERRORS = (OSError, ValueError, KeyError, TypeError, RuntimeError)
 LARGEST_TABLE = 1 << 28  # bytes that are computed for a file of any size
 _SAID = 200  # characters of an error that are repeated
@@ -99,6 +94,14 @@ def load_weights(path: pathlib.Path, model: keras.Model) -> None:
     Raises:
         InputError: the weights don't fit the model, or can't be read.
     """
+    # Keras passes over tensors that the model has no weights for.
+    with _opened(path) as file:
+        count = len(_tensors(file))
+    if count != len(model.weights):
+        raise InputError(
+            f"{path}: damaged weights, or of another model: {count} tensors "
+            f"for {len(model.weights)} weights"
+        )
     try:
         with warnings.catch_warnings():
             # Keras would leave layers that the file lacks as they are.
@@ -109,14 +112,6 @@ def load_weights(path: pathlib.Path, model: keras.Model) -> None:
             f"{path}: damaged weights, or of another model: "
             f"{_first_line(error)}"
         ) from None
-    # Keras passes over tensors that the model has no weights for.
-    with _opened(path) as file:
-        count = sum(1 for _ in _tensors(file))
-    if count != len(model.weights):
-        raise InputError(
-            f"{path}: damaged weights, or of another model: {count} tensors "
-            f"for {len(model.weights)} weights"
-        )
 
 
 def check_weights(path: pathlib.Path) -> None:
@@ -136,8 +131,11 @@ def check_weights(path: pathlib.Path) -> None:
         )
     notes = read_notes(path)
     if not notes:
-        _check_seal(path)
-    elif checksum(path) not in _digests(path, notes):
+        raise InputError(
+            f"{path}: weights without a checksum. Accepted: a file that a run "
+            f"wrote, with {_notes_path(path).name} beside it"
+        )
+    if checksum(path) not in _digests(path, notes):
         raise InputError(
             f"{path}: damaged weights (SHA-256 is not the one in "
             f"{_notes_path(path).name})"
@@ -170,14 +168,8 @@ def require_size(path: pathlib.Path, least: int, computed: int) -> None:
 
 
 def owner(path: pathlib.Path) -> str | None:
-    """The id of the run that wrote a file of weights; None: unknown.
-
-    Raises:
-        InputError: the file is damaged.
-    """
-    with _opened(path) as file:
-        inside = file.attrs.get(_RUN)
-    return read_notes(path).get("run") if inside is None else str(inside)
+    """The id of the run that wrote a file of weights; None: unknown."""
+    return read_notes(path).get("run")
 
 
 def read_notes(path: pathlib.Path) -> dict:
@@ -207,7 +199,6 @@ def _replace(path, write, notes):
     known = _digests(path, read_notes(path))
     with replacing(path, follow=False) as temporary:
         write(temporary)
-        _seal(temporary, notes.get("run"))
         digest = checksum(temporary)
         described = {**notes, "sha256": [*known, digest]}
         write_json(_notes_path(path), described)
@@ -243,7 +234,7 @@ def _opened(path):
 
 def _check_sizes(path, file):
     """Refuses tensors that claim more bytes than the file has."""
-    claimed = sum(tensor.nbytes for _, tensor in _tensors(file))
+    claimed = sum(tensor.nbytes for tensor in _tensors(file))
     size = path.stat().st_size
     if claimed > size:
         raise InputError(
@@ -252,51 +243,15 @@ def _check_sizes(path, file):
         )
 
 
-def _tensors(file) -> list[tuple[str, h5py.Dataset]]:
-    """All tensors of a file and their names, in the order of these."""
+def _tensors(file) -> list[h5py.Dataset]:
+    """All tensors of a file."""
     names: list = []
     file.visit(names.append)
-    tensors = [(name, file[name]) for name in sorted(names)]
-    return [(n, t) for n, t in tensors if isinstance(t, h5py.Dataset)]
+    parts = [file[name] for name in names]
+    return [part for part in parts if isinstance(part, h5py.Dataset)]
 
 
 def _first_line(error):
     """The first line of an error of HDF5 or Keras."""
     lines = str(error).splitlines()
     return lines[0][:_SAID] if lines else "unreadable"
-
-
-def _seal(path, run):
-    """Writes the checksum of a file's tensors into it, and the run's id."""
-    with h5py.File(path, "r+") as file:
-        if run:
-            file.attrs[_RUN] = run
-        file.attrs[_DIGEST] = _content_digest(file)
-
-
-def _check_seal(path):
-    """Refuses a file whose tensors aren't those that its checksum is of."""
-    with _opened(path) as file:
-        told = file.attrs.get(_DIGEST)
-        content = None if told is None else _content_digest(file)
-    if told is None:
-        raise InputError(
-            f"{path}: weights without a checksum. Accepted: a file that a run "
-            f"wrote, with {_notes_path(path).name} beside it"
-        )
-    if not isinstance(told, str) or content != told:
-        raise InputError(
-            f"{path}: damaged weights (SHA-256 of its tensors is not the one "
-            "in it)"
-        )
-
-
-def _content_digest(file) -> str:
-    """The SHA-256 of all tensors, with their names, types and shapes."""
-    content = hashlib.sha256()
-    for name, tensor in _tensors(file):
-        values = np.ascontiguousarray(tensor[()])
-        described = f"{name}\n{values.dtype.str}\n{values.shape}\n"
-        content.update(described.encode())
-        content.update(values.tobytes())
-    return content.hexdigest()

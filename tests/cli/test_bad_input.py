@@ -186,7 +186,8 @@ def test_damaged_weights(copy, corpus, refuses, damage, notes):
     if not notes:
         (copy / "weights" / "best.json").unlink()
     command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
-    refuses(*command, says=[path, "damaged"])
+    says = "damaged" if notes else "without a checksum"
+    refuses(*command, says=[path, says, "best.json"])
 
 
 def test_damaged_checkpoint(copy, data, refuses):

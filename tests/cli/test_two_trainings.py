@@ -89,23 +89,6 @@ def test_another_runs_file_is_refused(
     assert len(last) < 300 + len(str(mixed))
 
 
-def test_weights_without_notes_are_checked_by_what_is_in_them(
-    corpus, run, refuses, tmp_path
-):
-    copy = shutil.copytree(run, tmp_path / "run")
-    path = copy / "weights" / "best.weights.h5"
-    (copy / "weights" / "best.json").unlink()
-    Run.load(copy).load_model("best")
-    content = bytearray(path.read_bytes())
-    kernel = content.rindex(
-        Run.load(run).load_model().get_weights()[0].tobytes()
-    )
-    content[kernel] ^= 1
-    path.write_bytes(content)
-    command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
-    refuses(*command, says=[path, "damaged weights (SHA-256 of its tensors"])
-
-
 @pytest.mark.usefixtures("untrained")
 def test_a_resume_says_what_it_takes(data, run, capsys, tmp_path):
     copy = shutil.copytree(run, tmp_path / "run")
