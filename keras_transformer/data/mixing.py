@@ -193,38 +193,6 @@ def _exists(name):
     return os.path.exists(name) or all(map(os.path.exists, name.split(",")))
 
 
-def effective_weights(
-    corpora: Sequence[WeightedCorpus],
-    counts: Sequence[int],
-    temperature: float,
-) -> list[float]:
-    """The weights by which the pairs of each corpus are trained on.
-
-    Args:
-        corpora: those of the training data.
-        counts: what is left of each, in pairs.
-        temperature: see the module; corpora with the same tag are one
-            language, and each without a tag is one by itself.
-
-    Returns:
-        Their weights, times what the temperature makes of their languages.
-    """
-    languages = [
-        i if corpus.tag is None else corpus.tag
-        for i, corpus in enumerate(corpora)
-    ]
-    pairs: collections.Counter[int | str] = collections.Counter()
-    for language, count in zip(languages, counts, strict=True):
-        pairs[language] += count
-    largest = max(pairs.values())
-    return [
-        corpus.weight
-        # Shares n^(1/T), of n pairs each, as multiples of the largest's.
-        * ((largest / max(pairs[language], 1)) ** (1 - 1 / temperature))
-        for corpus, language in zip(corpora, languages, strict=True)
-    ]
-
-
 def repetitions(keys: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The copies of each pair in an epoch: int64 `(N,)`, 0 or more.
 
@@ -261,7 +229,7 @@ class Mixture:
 
     Attributes:
         weights: how often each corpus' pairs are trained on, temperature
-            included; see `effective_weights`.
+            included.
         read: pairs of each.
         left: those that cleaning, deduplication and the dev split left.
         trained: pairs of an epoch, copies included, before their lengths are
@@ -283,10 +251,24 @@ class Mixture:
 
         Args:
             left: pairs of each corpus.
-            temperature: see `effective_weights`.
+            temperature: see the module; corpora with the same tag are one
+                language, and each without a tag is one by itself.
         """
         self.left = left
-        self.weights = effective_weights(self._corpora, left, temperature)
+        languages = [
+            i if corpus.tag is None else corpus.tag
+            for i, corpus in enumerate(self._corpora)
+        ]
+        pairs: collections.Counter[int | str] = collections.Counter()
+        for language, count in zip(languages, left, strict=True):
+            pairs[language] += count
+        largest = max(pairs.values())
+        self.weights = [
+            corpus.weight
+            # Shares n^(1/T), of n pairs each, as multiples of the largest's.
+            * ((largest / max(pairs[language], 1)) ** (1 - 1 / temperature))
+            for corpus, language in zip(self._corpora, languages, strict=True)
+        ]
 
     def copies(self) -> Iterator[dict[str, np.ndarray]]:
         """Yields rows of the table `copies`, for `selection.places_query`.

@@ -5,8 +5,8 @@ import pytest
 
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.data.mixing import (
+    Mixture,
     WeightedCorpus,
-    effective_weights,
     repetitions,
 )
 from keras_transformer.errors import InputError
@@ -93,9 +93,15 @@ def corpora(*tags):
     ]
 
 
+def weighed(corpora, left, temperature):
+    mixture = Mixture(corpora)
+    mixture.weigh(left, temperature)
+    return mixture.weights
+
+
 def test_temperature_makes_shares_n_to_the_1_over_t():
     counts = np.array([100_000, 10_000, 100])
-    weights = effective_weights(corpora(None, None, None), counts, 5.0)
+    weights = weighed(corpora(None, None, None), counts, 5.0)
     shares = counts * weights
     np.testing.assert_allclose(
         shares / shares.sum(), counts**0.2 / (counts**0.2).sum()
@@ -113,8 +119,8 @@ def test_temperature_makes_shares_n_to_the_1_over_t():
     ids=["no temperature", "one language of two", "an empty corpus"],
 )
 def test_languages_are_weighed(tags, pairs, temperature, expected):
-    weights = effective_weights(corpora(*tags), pairs, temperature)
+    weights = weighed(corpora(*tags), pairs, temperature)
     np.testing.assert_allclose(weights, expected)
     doubled = [WeightedCorpus(c.file, 2.0, c.tag) for c in corpora(*tags)]
-    weights = effective_weights(doubled, pairs, temperature)
+    weights = weighed(doubled, pairs, temperature)
     np.testing.assert_allclose(weights, 2 * np.array(expected))
