@@ -23,7 +23,7 @@ from keras_transformer.data.cleaning import (
     require_pairs,
 )
 from keras_transformer.data.corpus_tokenizers import save_tokenizers
-from keras_transformer.data.mixing import Mix, repetitions
+from keras_transformer.data.mixing import repetitions
 from keras_transformer.data.pipeline import Progress
 from keras_transformer.data.prepared import PreparedData, sealed
 from keras_transformer.data.records import (
@@ -104,7 +104,7 @@ class DistilledData:
         prepared: the data that it is made of.
         translations: of its training sources.
         n_best: translations of a source, at most.
-        mix: how often pairs stand in an epoch.
+        mix: how often pairs stand in an epoch, see `parse_mix`.
         progress: called with (stage, pairs done, how many).
     """
 
@@ -113,7 +113,7 @@ class DistilledData:
         prepared: PreparedData,
         translations: Translations,
         n_best: int,
-        mix: Mix,
+        mix: tuple[float, float],
         progress: Progress,
     ) -> None:
         self._prepared = prepared
@@ -122,9 +122,9 @@ class DistilledData:
         self._progress = progress
         self._sources = sum(prepared.shard_sizes(_TRAIN))
         report = CleaningReport()
-        ranks = range(n_best)
-        self._originals = _Column(None, mix.original, CleaningReport())
-        self._ranks = [_Column(n, mix.translated, report) for n in ranks]
+        original, translated = mix
+        self._originals = _Column(None, original, CleaningReport())
+        self._ranks = [_Column(n, translated, report) for n in range(n_best)]
         self._columns = [self._originals, *self._ranks]
 
     def write(self, folder: pathlib.Path) -> dict:

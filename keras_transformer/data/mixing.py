@@ -130,52 +130,37 @@ class WeightedCorpus:
         return f"{self.file}{weight}{tag}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Mix:
+def parse_mix(text: str) -> tuple[float, float]:
     """How often pairs stand in an epoch, as the weights of `prepare`.
 
-    Attributes:
-        original: weight of the pairs as they were.
-        translated: weight of each source with each of its translations.
+    Args:
+        text: such as 1:1.
+
+    Returns:
+        the weight of the pairs as they were, and that of each source with
+        each of its translations.
 
     Raises:
-        InputError: a weight is below 0 or no number, or `translated` is 0.
+        InputError: the text is something else, a weight is below 0 or no
+            number, or the second is 0.
     """
-
-    original: float = 0.0
-    translated: float = 1.0
-
-    def __post_init__(self) -> None:
-        weights = self.original, self.translated
-        if not all(map(math.isfinite, weights)) or not (
-            0 <= self.original <= _LARGEST_WEIGHT
-            and 0 < self.translated <= _LARGEST_WEIGHT
-        ):
-            raise InputError(
-                "the mix must be two numbers, ORIGINAL:TRANSLATED, from 0 and "
-                f"from above 0 to {_LARGEST_WEIGHT}. Received: {self}"
-            )
-
-    @classmethod
-    def parse(cls, text: "Mix | str") -> "Mix":
-        """The mix that a text such as 1:1 describes.
-
-        Raises:
-            InputError: it is none.
-        """
-        if isinstance(text, Mix):
-            return text
-        try:
-            original, translated = map(float, text.split(":"))
-        except ValueError:
-            raise InputError(
-                "the mix must be two numbers, ORIGINAL:TRANSLATED, such as "
-                f"1:1 or 0.5:1. Received: {text[:80]}"
-            ) from None
-        return cls(original, translated)
-
-    def __str__(self) -> str:
-        return f"{self.original:g}:{self.translated:g}"
+    try:
+        original, translated = map(float, text.split(":"))
+    except ValueError:
+        raise InputError(
+            "the mix must be two numbers, ORIGINAL:TRANSLATED, such as "
+            f"1:1 or 0.5:1. Received: {text[:80]}"
+        ) from None
+    # Which nan and inf fail, too.
+    if not (
+        0 <= original <= _LARGEST_WEIGHT and 0 < translated <= _LARGEST_WEIGHT
+    ):
+        raise InputError(
+            "the mix must be two numbers, ORIGINAL:TRANSLATED, from 0 and "
+            f"from above 0 to {_LARGEST_WEIGHT}. Received: "
+            f"{original:g}:{translated:g}"
+        )
+    return original, translated
 
 
 def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:

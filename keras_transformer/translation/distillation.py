@@ -22,7 +22,7 @@ from keras_transformer.data.distilled import (
     distilled_manifest,
     write_sources,
 )
-from keras_transformer.data.mixing import Mix
+from keras_transformer.data.mixing import parse_mix
 from keras_transformer.data.prepared import MANIFEST, PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.languages import same_language
@@ -70,7 +70,7 @@ def distill(
     out: str | os.PathLike,
     *,
     n_best: int = 1,
-    mix: Mix | str = "0:1",
+    mix: str = "0:1",
     weights: str = "best",
     decoding: DecodingConfig | None = None,
     workers: int | None = None,
@@ -137,7 +137,7 @@ def distill(
         weights,
         decoding,
         n_best,
-        Mix.parse(mix),
+        parse_mix(mix),
         threads,
         tuple(map(Run.load, as_paths(ensemble))),
     )
@@ -170,7 +170,7 @@ class _Job:
     weights: str
     decoding: DecodingConfig | None
     n_best: int
-    mix: Mix
+    mix: tuple[float, float]
     threads: int
     others: tuple[Run, ...] = ()
 
@@ -267,7 +267,7 @@ class _Job:
                 "train_sha256": self.data,
             },
             "n_best": self.n_best,
-            "mix": dataclasses.asdict(self.mix),
+            "mix": dict(zip(("original", "translated"), self.mix, strict=True)),
             "decoding": dataclasses.asdict(self.search),
         }
 
