@@ -26,7 +26,7 @@ import numpy as np
 
 from keras_transformer.data.cleaning import CleaningReport
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.model_1 import link, model_1
+from keras_transformer.data.model_1 import link, link_codes, model_1
 from keras_transformer.data.records import Ids
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 
@@ -50,12 +50,10 @@ class AlignmentModel(NamedTuple):
     """IBM model 1 in both directions, and the limit of scores.
 
     Attributes:
-        codes: int64 `(P,)`, rising: a source id times `targets` and a target
-            id.
+        codes: int64 `(P,)`, rising, see `link_codes`.
         forward: float32 `(P,)`, the probability of the target token given the
             source token, over its frequency.
         backward: float32 `(P,)`, the same of the source token.
-        targets: ids of the target's vocabulary.
         limit: pairs that score below are misaligned; minus infinity: the
             corpus doesn't tell.
     """
@@ -63,7 +61,6 @@ class AlignmentModel(NamedTuple):
     codes: np.ndarray
     forward: np.ndarray
     backward: np.ndarray
-    targets: int
     limit: float
 
     @classmethod
@@ -82,18 +79,19 @@ class AlignmentModel(NamedTuple):
             target: tokenizer of the targets.
             longest: tokens of a side; pairs with more will be dropped.
         """
-        size = target.vocabulary_size
         sources, targets = _first_ids(pairs, longest, source, target)
         if not len(sources.lengths):
             ratios = np.zeros(1, np.float32)
-            return cls(_NO_CODE, ratios, ratios, size, -np.inf)
-        there, there_ratios = _ratios(sources, targets, size, 1)
-        back, back_ratios = _ratios(targets, sources, 1, size)
+            return cls(_NO_CODE, ratios, ratios, -np.inf)
+        source_ids, target_ids, there_ratios = _ratios(sources, targets)
+        there = link_codes(source_ids, target_ids)
+        target_ids, source_ids, back_ratios = _ratios(targets, sources)
+        back = link_codes(source_ids, target_ids)
         codes = np.append(np.union1d(there, back), _NO_CODE)
         forward, backward = np.zeros((2, len(codes)), np.float32)
         forward[np.searchsorted(codes, there)] = there_ratios
         backward[np.searchsorted(codes, back)] = back_ratios
-        model = cls(codes, forward, backward, size, -np.inf)
+        model = cls(codes, forward, backward, -np.inf)
         return model._replace(limit=model._limit(sources, targets))
 
     @classmethod
@@ -158,9 +156,7 @@ class AlignmentModel(NamedTuple):
         # The places of each link's tokens, (L,)
         source = starts[0][sentence] + within // width
         target = starts[1][sentence] + within % width
-        # Ids that weren't learned of find nothing, or another pair's link.
-        codes = sources.values[source].astype(np.int64) * self.targets
-        codes += targets.values[target]
+        codes = link_codes(sources.values[source], targets.values[target])
         index = np.searchsorted(self.codes, codes)
         index[self.codes[index] != codes] = -1  # That of no code, with 0.
         forward, backward = self.forward[index], self.backward[index]  # (L,)
@@ -216,13 +212,12 @@ def _first_ids(pairs, longest, *tokenizers):
     return [Ids.joined(side) for side in zip(*parts, strict=True)]
 
 
-def _ratios(sources, targets, source_base, target_base):
+def _ratios(sources, targets):
     """How much more probable target tokens are after source tokens.
 
     Returns:
-        codes of pairs of tokens, `source * source_base + target *
-        target_base`, and for each the probability of the target token given
-        the source token over its frequency.
+        source ids, target ids, and for each pair of them the probability of
+        the target token given the source token over its frequency.
     """
     links = link(sources, targets)
     # How often each pair of tokens is expected to be linked.
@@ -235,7 +230,7 @@ def _ratios(sources, targets, source_base, target_base):
     kept = (counts > 0) & (links.sources >= 0)
     source, target = links.sources[kept], links.targets[kept]
     ratios = counts[kept] / (totals[source + 1] * frequencies[target])
-    return source * source_base + target * target_base, ratios
+    return source, target, ratios
 
 
 def _sums(ratios, places, others, side):
