@@ -45,14 +45,12 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def integer(
-    least: int | None = None, most: int | None = None
-) -> Callable[[str], int]:
+def integer(least: int, most: int | None = None) -> Callable[[str], int]:
     """An option's type: an integer within bounds."""
 
     def convert(text):
         number = int(text)
-        if least is not None and number < least:
+        if number < least:
             raise argparse.ArgumentTypeError(
                 f"must be {least} or more. Received: {text}"
             )
@@ -386,28 +384,24 @@ def decoding_config(
 
 
 def fixed_search(
-    arguments: argparse.Namespace,
-    batch_size: int = 64,
-    accepted: Sequence[str] = ("batch_size", "beam_size"),
+    arguments: argparse.Namespace, batch_size: int = 64
 ) -> tuple[int, bool]:
     """Batch size with an export or a server, and whether its search is greedy.
 
     Args:
         arguments: parsed, with the options of `add_search_options`.
         batch_size: if none is given.
-        accepted: the keys that may be set; beam_size only to 1.
 
     Raises:
-        InputError: another setting, or a value that isn't accepted.
+        InputError: another setting, or a beam size above 1.
     """
     values = settings(arguments, ("decoding",)).get("decoding", {})
     for key, value in values.items():
-        if key not in accepted or (key == "beam_size" and value != 1):
-            greedy = ", --beam-size 1 (its greedy signature)"
+        if key != "batch_size" and (key, value) != ("beam_size", 1):
             raise InputError(
                 f"{setting_options(arguments)}: decoding.{key} was fixed when "
-                f"the model was exported. Accepted: --batch-size"
-                f"{greedy if 'beam_size' in accepted else ''}"
+                "the model was exported. Accepted: --batch-size, "
+                "--beam-size 1 (its greedy signature)"
             )
     values = {"decoding": {"batch_size": batch_size, **values}}
     decoding = Config().updated(values, setting_options(arguments)).decoding

@@ -128,7 +128,7 @@ def _export_scorer(arguments):
                 "weights, and scores of whole translations. Accepted with "
                 "--saved-model: --batch-size, --json"
             )
-    batch_size, _ = fixed_search(arguments, accepted=("batch_size",))
+    batch_size, _ = fixed_search(arguments)
     translator = SavedTranslator(arguments.saved_model)
 
     def score(pairs):
