@@ -273,10 +273,19 @@ def run(arguments: argparse.Namespace) -> None:
             batch_size,
             # A server has no use for their number.
             lambda texts: opened(0 if arguments.server else _sentences(texts)),
-            request.markup == PROJECT or translator.masks_markup(),
+            request.markup == PROJECT
+            or _masks_markup(arguments, request, translator),
         )
     else:
         _translate(arguments, request, batch_size, opened)
+
+
+def _masks_markup(arguments, request, translator):
+    """Whether markup is masked, as the model has symbols for it."""
+    if arguments.server:
+        return translator.masks_markup()
+    data = translator.data()  # None if an export doesn't say.
+    return request.markup is None and bool(getattr(data, "symbols", ()))
 
 
 def _glossary(arguments, translator):
@@ -425,9 +434,7 @@ def _of_export(arguments, request):
         # One version, whatever is published meanwhile.
         str(find_saved_model(arguments.saved_model)),
         _signature(request, greedy),
-        request.count,
-        request.markup,
-        request.placeholders,
+        request,
     )
     return factory, batch_size
 
@@ -451,10 +458,8 @@ def _of_ctranslate2(arguments, request):
     factory = CTranslate2TranslatorFactory(
         folder,
         decoding,
-        request.count,
+        request,
         arguments.threads or 1,
-        request.markup,
-        request.placeholders,
     )
     return factory, decoding.batch_size
 

@@ -32,6 +32,7 @@ from keras_transformer.system.checksums import check_file, files_fingerprint
 from keras_transformer.translation.request import (
     KEEP,
     Translation,
+    TranslationRequest,
     translations_of,
 )
 from keras_transformer.translation.texts import TextTranslator, check_n_best
@@ -383,18 +384,14 @@ class CTranslate2TranslatorFactory:
     Attributes:
         folder: the export's.
         decoding: the search.
-        count: hypotheses of a line.
+        request: what is requested of a line; CTranslate2 projects no markup.
         threads: of one translation.
-        markup: see `TranslationRequest`; CTranslate2 projects none.
-        placeholders: regular expressions of markup.
     """
 
     folder: str
     decoding: DecodingConfig
-    count: int = 1
+    request: TranslationRequest = TranslationRequest()
     threads: int = 1
-    markup: str | None = None
-    placeholders: tuple[str, ...] = ()
 
     def data(self) -> DataConfig:
         """See `TextTranslator.data`."""
@@ -410,18 +407,14 @@ class CTranslate2TranslatorFactory:
         folder = pathlib.Path(self.folder)
         return files_fingerprint(folder, folder.rglob("*"))
 
-    def masks_markup(self) -> bool:
-        """Whether markup is masked, as the model has symbols for it."""
-        return self.markup is None and bool(self.data().symbols)
-
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
         """The results of lines, as a function."""
         translator = CTranslate2Translator(
             self.folder,
             self.decoding,
             self.threads,
-            placeholders=self.placeholders,
+            placeholders=self.request.placeholders,
         )
-        if self.markup == KEEP:
+        if self.request.markup == KEEP:
             translator.placeholders = None
-        return lambda lines: translator.results(lines, self.count)
+        return lambda lines: translator.results(lines, self.request.count)

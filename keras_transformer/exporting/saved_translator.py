@@ -25,6 +25,7 @@ from keras_transformer.system.files import read_json
 from keras_transformer.translation.request import (
     KEEP,
     Translation,
+    TranslationRequest,
     translations_of,
 )
 from keras_transformer.translation.terms import all_patterns
@@ -205,16 +206,12 @@ class SavedTranslatorFactory:
     Attributes:
         folder: the export's.
         signature: "serving_default", "greedy" or "nbest".
-        count: hypotheses of a line, with "nbest".
-        markup: see `TranslationRequest`; an export projects none.
-        placeholders: regular expressions of markup.
+        request: what is requested of a line; an export projects no markup.
     """
 
     folder: str
     signature: str = layout.BEAM
-    count: int = 1
-    markup: str | None = None
-    placeholders: tuple[str, ...] = ()
+    request: TranslationRequest = TranslationRequest()
 
     def fingerprint(self) -> str:
         """A digest of all files of the export.
@@ -231,17 +228,12 @@ class SavedTranslatorFactory:
         translator = SavedTranslator(
             self.folder,
             layout.BEAM if nbest else self.signature,
-            self.placeholders,
+            self.request.placeholders,
         )
-        if self.markup == KEEP:
+        if self.request.markup == KEEP:
             translator.placeholders = None
-        count = self.count if nbest else None
+        count = self.request.count if nbest else None
         return lambda lines: translator.results(lines, count)
-
-    def masks_markup(self) -> bool:
-        """Whether markup is masked, as the model has symbols for it."""
-        data = self.data()
-        return self.markup is None and data is not None and bool(data.symbols)
 
     def data(self) -> DataConfig | None:
         """See `TextTranslator.data`."""

@@ -103,12 +103,6 @@ class RunTranslatorFactory:
             masks=request.markup != KEEP,
         )
 
-    def masks_markup(self) -> bool:
-        """Whether markup is masked, as the model has symbols for it."""
-        if self.request.markup is not None:
-            return False
-        return self.data().symbols != ()
-
     def data(self) -> DataConfig:
         """See `TextTranslator.data`."""
         path = pathlib.Path(self.folder) / "config.yaml"

@@ -135,13 +135,12 @@ def translated(folder: str, way: str, sources: list[str]) -> list[str]:
     from keras_transformer.translation.stream import one_by_one, stream_lines
     from keras_transformer.translation.workers import RunTranslatorFactory
 
-    markup = None if way == "symbols" else way
+    request = TranslationRequest(markup=None if way == "symbols" else way)
     if pathlib.Path(folder, "config.yaml").is_file():
         decoding = Run.load(folder).config.decoding
-        request = TranslationRequest(markup=markup)
         factory = RunTranslatorFactory(folder, "best", decoding, request)
     else:
-        factory = SavedTranslatorFactory(folder, markup=markup)
+        factory = SavedTranslatorFactory(folder, request=request)
     results = stream_lines(sources, one_by_one(factory()))
     return [result and result.hypotheses[0].text for result in results]
 
