@@ -33,7 +33,7 @@ def example(source_ids, target_ids):
     return record
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 40, 60, 64, 127, 128, 3000])
+@pytest.mark.parametrize("length", [0, 40, 3000])
 def test_records_are_examples_of_tensorflow(length):
     random = np.random.default_rng(length)
     sides = [random.integers(0, 2**bits, length).tolist() for bits in (7, 22)]
