@@ -24,45 +24,6 @@ def test_presets_come_back_from_their_yaml(name):
     assert Config().updated(values) == config
 
 
-def test_notebook_preset_is_the_notebooks():
-    config = preset("notebook")
-    model, training = config.model, config.training
-    assert (model.num_encoder_layers, model.num_decoder_layers) == (6, 6)
-    assert (model.d_model, model.num_heads, model.d_ff) == (256, 8, 1024)
-    assert model.attention_dropout == 0.1
-    assert model.norm == "pre"
-    assert training.batch_sentences == 128
-    assert training.warmup_steps == 2000
-    data = config.data
-    assert (data.source_language, data.target_language) == ("en", "zh")
-    assert (data.source_kind, data.target_kind) == ("word", "mixed")
-    assert data.lowercase
-
-
-def test_base_preset_is_the_papers():
-    config = preset("base")
-    assert (config.model.d_model, config.model.d_ff) == (512, 2048)
-    assert config.model.norm == "post"
-    assert config.training.label_smoothing == 0.1
-    assert config.training.warmup_steps == 4000
-
-
-def test_tiny_preset_is_the_published_recipe():
-    config = preset("tiny")
-    model, training = config.model, config.training
-    assert (model.num_encoder_layers, model.num_decoder_layers) == (4, 4)
-    assert (model.d_model, model.d_ff, model.num_heads) == (128, 256, 4)
-    assert model.dropout == 0.3
-    assert model.tied_embeddings == "all"
-    assert training.learning_rate == 5e-3
-    assert training.warmup_steps == 2000
-    assert training.batch_tokens * training.accumulate_steps == 4096
-    assert training.average_epochs == 10
-    assert config.data.shared_vocabulary
-    assert config.data.source_vocabulary_size == 10_000
-    assert config.decoding.beam_size == 5
-
-
 @pytest.mark.parametrize("pair", ["en-zh", "zh-en", "de-en", "ja-zh"])
 def test_tiny_has_one_vocabulary_for_any_pair(pair):
     source, target = pair.split("-")
