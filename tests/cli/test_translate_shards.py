@@ -11,6 +11,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.cli.conftest import start
+from tests.processes import children, is_worker
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
 # A batch of 2 makes shards of hundreds of lines.
@@ -327,8 +328,6 @@ def test_three_kills_and_two_processes_change_nothing(
 def test_a_worker_that_dies_costs_one_more_try(
     run, translate_by_model, source, tmp_path
 ):
-    from tests.cli.test_translate_speed import children, is_worker
-
     source.write_text(text(6_000))
     expected = translate_by_model(out="whole.txt")
     out = tmp_path / "out.txt"

@@ -1,7 +1,6 @@
 """Workers and threads from the command line."""
 
 import os
-import pathlib
 import shutil
 import signal
 import time
@@ -10,6 +9,7 @@ import pytest
 
 from keras_transformer.cli.main import main
 from tests.cli.conftest import start
+from tests.processes import children, is_worker, wait_until_gone
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
 
@@ -39,26 +39,6 @@ def translated(model, source, *options):
     return out, err
 
 
-def children(process_id):
-    """Process ids of the children and theirs."""
-    path = pathlib.Path(f"/proc/{process_id}/task/{process_id}/children")
-    own = [int(word) for word in path.read_text().split()]
-    return own + [far for child in own for far in children(child)]
-
-
-def is_worker(process_id):
-    command = pathlib.Path(f"/proc/{process_id}/cmdline").read_bytes()
-    return b"keras_transformer.system.workers" in command
-
-
-def is_alive(process_id):
-    try:
-        text = pathlib.Path(f"/proc/{process_id}/stat").read_text()
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
-
-
 def wait_for_output(process, folder):
     """Waits for the first translations; returns all child processes."""
     deadline = time.monotonic() + 300
@@ -74,10 +54,7 @@ def check_over(process, processes, folder, says):
     out, err = process.communicate()
     assert process.returncode == 2
     check_told(out, err, folder, says)
-    deadline = time.monotonic() + 20
-    while any(map(is_alive, processes)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until_gone(processes)
 
 
 def check_told(out, err, folder, says):

@@ -13,6 +13,7 @@ from keras_transformer.data import blocks, engines, prepare
 from keras_transformer.data.engines import choose_workers
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents
+from tests.processes import children, is_worker, wait_until_gone
 from tests.word_data import word_data
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -103,11 +104,6 @@ def test_how_many_workers(monkeypatch):
         choose_workers(0, 1)
 
 
-def children(process_id):
-    paths = pathlib.Path(f"/proc/{process_id}").glob("task/*/children")
-    return [int(n) for path in paths for n in path.read_text().split()]
-
-
 @pytest.fixture
 def preparing(corpus, tmp_path):
     """`prepare` of a large file in a process of its own, and its workers."""
@@ -134,24 +130,6 @@ def preparing(corpus, tmp_path):
     process.communicate()
 
 
-def ended(process_ids):
-    for process_id in process_ids:
-        while True:
-            try:
-                stat = pathlib.Path(f"/proc/{process_id}/stat").read_text()
-            except OSError:
-                break
-            if stat.rpartition(")")[2].split()[0] == "Z":
-                break
-            time.sleep(0.05)
-    return True
-
-
-def is_worker(process_id):
-    command = pathlib.Path(f"/proc/{process_id}/cmdline").read_bytes()
-    return b"keras_transformer.system.workers" in command
-
-
 def test_an_interrupted_preparation_leaves_nothing(preparing):
     process, workers, folder = preparing
     process.send_signal(signal.SIGTERM)
@@ -161,7 +139,7 @@ def test_an_interrupted_preparation_leaves_nothing(preparing):
         "interrupted; nothing is half-written"
     )
     assert not folder.exists()
-    assert ended(workers)
+    wait_until_gone(workers)
 
 
 @pytest.mark.slow
@@ -173,4 +151,4 @@ def test_a_killed_worker_is_told_in_one_line(preparing):
     assert "a preparing worker (process" in said.splitlines()[-1]
     assert "was killed by SIGKILL" in said.splitlines()[-1]
     assert not folder.exists()
-    assert ended(workers)
+    wait_until_gone(workers)

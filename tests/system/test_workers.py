@@ -12,6 +12,7 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.system.workers import Workers
 from keras_transformer.translation.stream import stream_lines
+from tests.processes import is_alive, wait_until_gone
 from tests.toy_models import Refuse, Shout
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -25,22 +26,6 @@ def workers_of(factory, count):
 def pool():
     with workers_of(Shout(), 2) as workers:
         yield workers
-
-
-def alive(process_id):
-    """Whether a process runs; one that waits to be collected doesn't."""
-    try:
-        text = pathlib.Path(f"/proc/{process_id}/stat").read_text()
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
-
-
-def wait_until_gone(process_ids):
-    deadline = time.monotonic() + 30
-    while any(map(alive, process_ids)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def through(workers, lines, **options):
@@ -139,7 +124,7 @@ def test_workers_end_when_their_parent_is_killed():
     )
     process_ids = [int(word) for word in process.stdout.readline().split()]
     assert len(process_ids) == 2
-    assert all(map(alive, process_ids))
+    assert all(map(is_alive, process_ids))
     process.kill()
     process.communicate()
     wait_until_gone(process_ids)
