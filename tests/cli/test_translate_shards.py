@@ -276,27 +276,6 @@ def wait_for_shards(process, folder, count):
         time.sleep(0.01)
 
 
-@pytest.mark.medium
-def test_a_killed_process_is_gone_on_from(
-    run, translate_by_model, source, tmp_path
-):
-    source.write_text(text(2000))
-    expected = translate_by_model(out="whole.txt")
-    out = tmp_path / "out.txt"
-    folder = tmp_path / "out.txt.shards"
-    command = ["translate", "--run", run, "--input", source, "--output", out]
-    command += [*OPTIONS, "--shards=8"]
-    process = start(*command)
-    wait_for_shards(process, folder, 2)
-    process.kill()
-    process.communicate()
-    assert 2 <= len(shards_in(folder)) < 8
-    assert not out.exists()
-    assert translate_by_model("--shards=8") == expected
-    assert not folder.exists()
-    assert not list(tmp_path.glob(".tmp-*"))
-
-
 @pytest.mark.slow
 def test_three_kills_and_two_processes_change_nothing(
     run, translate_by_model, source, tmp_path
