@@ -13,7 +13,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.prepared import sealed
 from keras_transformer.text.word import WordTokenizer
-from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, files_of_at_most
+from tests.cli.conftest import TRAIN_OPTIONS, files_of_at_most
 
 
 @pytest.fixture
@@ -287,36 +287,6 @@ def test_bad_usage_is_one_line_and_exits_with_2(capsys, words, says):
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
     assert "--help" in line
-
-
-@pytest.mark.parametrize("step", ["prepare", "train"])
-def test_disk_full_leaves_nothing_half_written(
-    step, corpus, data, run, refuses, tmp_path
-):
-    out = tmp_path / "out"
-    train = ["train", "--data", data, *TRAIN_OPTIONS]
-    command, limit = {
-        "prepare": (
-            ["prepare", "--train", corpus / "train.tsv", *DATA_OPTIONS],
-            2_000,
-        ),
-        # Weights are written before the first checkpoint, as mostly.
-        "train": ([*train, "--set=training.checkpoint_every=500"], 20_000),
-    }[step]
-    with files_of_at_most(limit):
-        last = refuses(*command, "--out", out, says=[])
-    assert any(
-        reason in last
-        for reason in ("disk", os.strerror(errno.EFBIG), str(out))
-    )
-    left = [p for p in tmp_path.rglob("*") if "tmp" in p.name]
-    assert left == []
-    if step == "train":
-        # What had been finished before stands and is sound.
-        json.loads((out / "manifest.json").read_text())
-        assert not (out / "checkpoint.npz").exists()
-    else:
-        assert not out.exists() or list(out.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", ["bz2", "xz", "zst", "lzma", "zip", "Z"])
