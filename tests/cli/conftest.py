@@ -17,7 +17,7 @@ from keras_transformer.data.prepared import PreparedData
 from keras_transformer.exporting.writer import saved_model
 from tests.built_once import built_once
 from tests.toy_models import MODEL, write_corpus
-from tests.toy_runs import write_run
+from tests.toy_runs import CONFIGURABLE, write_run
 
 LIMITED = """
 import resource, runpy, sys
@@ -79,16 +79,27 @@ def other_run(tmp_path_factory, data):
     )
 
 
+# Between the quick ones all that differs.
+_QUICK = ("learned, gelu", "as Marian's", "as OpenNMT's")
+each_configurable = pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow)
+        for name in CONFIGURABLE
+    ],
+)
+
+
 def train_once(data, out, *options):
     words = ["train", "--data", str(data), "--out", str(out), "--epochs", "1"]
     assert main([*words, *options, *TRAIN_OPTIONS]) == 0
 
 
 @pytest.fixture(scope="session")
-def random_run(tmp_path_factory):
+def toy(tmp_path_factory):
     """A run with random weights, to be read only."""
     return built_once(
-        tmp_path_factory, "random_run", lambda out: write_run(out, "pre")
+        tmp_path_factory, "toy", lambda out: write_run(out, "pre")
     )
 
 

@@ -13,25 +13,18 @@ from keras_transformer.config import Config
 from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from tests.built_once import built_once
-from tests.cli.conftest import ROOT, start
+from tests.cli.conftest import ROOT, each_configurable, start
 from tests.importing.conftest import folders  # noqa: F401
 from tests.toy_models import VARIANTS, small_transformer
-from tests.toy_runs import CONFIGURABLE, LETTERS, SHAPE, write_run
+from tests.toy_runs import LETTERS, SHAPE, write_run
 
 if importlib.util.find_spec("ctranslate2") is None:
     pytest.skip("CTranslate2 isn't installed", allow_module_level=True)
 
-# Between them all that differs.
-QUICK = ("learned, gelu", "as Marian's", "as OpenNMT's")
 LINES = [
     *("aaa bbb ccc", "", "zzz aaa", "ddd " * 60, "abc"),
     *(" ".join(3 * letter for letter in LETTERS[:n]) for n in range(1, 9)),
 ]
-
-
-@pytest.fixture(scope="module")
-def toy(random_run):
-    return random_run
 
 
 @pytest.fixture
@@ -83,13 +76,7 @@ def translate(tmp_path, capsys):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    "variant",
-    [
-        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-        for name in CONFIGURABLE
-    ],
-)
+@each_configurable
 def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
     from keras_transformer.exporting.ctranslate2_session import (
         CTranslate2Session,

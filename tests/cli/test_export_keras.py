@@ -18,14 +18,12 @@ from keras_transformer.importing.run import import_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run
 from tests.built_once import built_once
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, each_configurable
 from tests.cli.test_bad_input import files_of_at_most
 from tests.importing.conftest import FIXTURES, folders  # noqa: F401
 from tests.on_jax import run_on_jax
-from tests.toy_runs import CONFIGURABLE, write_run
+from tests.toy_runs import write_run
 
-# Between them all that differs.
-QUICK = ("learned, gelu", "as Marian's", "as OpenNMT's")
 LOAD = """
 assert not [m for m in sys.modules if m.startswith("keras_transformer.layers")]
 model = keras.models.load_model(PATH)
@@ -39,11 +37,6 @@ except TypeError as error:
     print(str(error).partition(".")[0])
 import keras_transformer
 """
-
-
-@pytest.fixture(scope="module")
-def toy(random_run):
-    return random_run
 
 
 def export(run, out, *options):
@@ -76,13 +69,7 @@ def assert_same_logits(loaded, run):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    "variant",
-    [
-        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-        for name in CONFIGURABLE
-    ],
-)
+@each_configurable
 def test_loads_with_the_logits_of_the_run(variant, tmp_path, capsys):
     run, out = tmp_path / "run", tmp_path / "out"
     write_run(run, variant, threads=2)

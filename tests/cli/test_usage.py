@@ -23,10 +23,10 @@ def test_the_configuration_is_printed_and_taken(tmp_path, capsys):
     assert capsys.readouterr().out == printed
 
 
-def test_sentences_on_the_command_line_are_translated(random_run, capsys):
+def test_sentences_on_the_command_line_are_translated(toy, capsys):
     texts = ["aaa bbb", "ccc"]
-    assert main(["translate", "--run", str(random_run), *texts]) == 0
-    expected = kt.load(random_run).translate(texts)
+    assert main(["translate", "--run", str(toy), *texts]) == 0
+    expected = kt.load(toy).translate(texts)
     assert capsys.readouterr().out.splitlines() == expected
 
 
