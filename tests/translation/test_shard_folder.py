@@ -245,8 +245,15 @@ def test_a_kill_while_joining_loses_nothing(job, monkeypatch, moment):
     assert not job.folder.exists()
 
 
-# Others: tests/cli/test_translate_shards.py.
 DAMAGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:4]),
+    "extended": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "changed": lambda path: path.write_bytes(path.read_bytes().upper()),
+    "link": lambda path: (
+        path.rename(path.with_name(".x"))
+        and path.symlink_to(path.with_name(OTHER))
+    ),
+    "pipe": lambda path: path.unlink() or os.mkfifo(path),
     "emptied": lambda path: path.write_bytes(b""),
     "another": lambda path: shutil.copyfile(path.with_name(OTHER), path),
     "device": lambda path: path.unlink() or path.symlink_to("/dev/zero"),
