@@ -34,10 +34,15 @@ from keras_transformer.symbols import (
 # Of XML and HTML, with attributes, and comments.
 TAG = r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
 ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
+_BRACES = r"\{[^{}]*+\}"
+for _ in range(4):
+    _BRACES = rf"\{{(?:[^{{}}]++|{_BRACES})*+\}}"
 # Of C and Python, gettext, Qt, templates, LibreOffice and its $(ARG1), $name$.
+# ICU's choices stay whole: a program reads their keywords, such as `other`.
 # Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
-    r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
+    rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,){_BRACES}"
+    r"|%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
     r"(?![0-9A-Za-z_\u00c0-\u024f])"  # No word, but a script without spaces.
     r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}<>\s][^{}<>]*\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"

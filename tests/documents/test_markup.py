@@ -47,6 +47,17 @@ def placed(source, translation, alignment):
             "{name} {{x}} ${y} $[officename] {}",
             ["{name}", "{{x}}", "${y}", "$[officename]"],
         ),
+        (
+            "{n, plural, =0 {no files} one {# file} other {# files}} of {n}",
+            [
+                "{n, plural, =0 {no files} one {# file} other {# files}}",
+                "{n}",
+            ],
+        ),
+        (
+            "{g,select,other{{n, plural, other {<b>{n}</b> of {m}}}}} left",
+            ["{g,select,other{{n, plural, other {<b>{n}</b> of {m}}}}}"],
+        ),
         ("%PRODUCTNAME Writer", ["%PRODUCTNAME"]),
         (
             "See https://a.org/x?y=1. Mail a.b@c.org!",
@@ -94,6 +105,7 @@ def test_tags_are_paired(text, partners):
         "a.b@" * 4_000,
         "a." * 8_000,
         "{" * 16_000,
+        "{a, plural, {b} " * 4_000,
         "<a '" * 4_000,
         "&#" * 8_000,
     ],
