@@ -33,7 +33,13 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 def keeps_placeholders(source: str, translation: str) -> bool:
     """True if a translation has the placeholders of its source, any order."""
     found, kept = (
-        collections.Counter(text[mark.start : mark.end] for mark in marks)
+        collections.Counter(
+            # Braces also where they hold what no placeholder does.
+            [
+                *re.findall(r"[{}]", text),
+                *(text[m.start : m.end] for m in marks),
+            ]
+        )
         for text, marks in (
             (text, find_marks(text)) for text in (source, translation)
         )

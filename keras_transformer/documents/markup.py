@@ -34,6 +34,7 @@ from keras_transformer.symbols import (
 # Of XML and HTML, with attributes, and comments.
 TAG = r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
 ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
+_LETTER = r"[0-9A-Za-z_\u00c0-\u024f]"
 _BRACES = r"\{[^{}]*+\}"
 for _ in range(4):
     _BRACES = rf"\{{(?:[^{{}}]++|{_BRACES})*+\}}"
@@ -42,9 +43,11 @@ for _ in range(4):
 # Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,){_BRACES}"
-    r"|%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|z)?[a-zA-Z@]"
-    r"(?![0-9A-Za-z_\u00c0-\u024f])"  # No word, but a script without spaces.
-    r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}<>\s][^{}<>]*\}"
+    rf"|%%|%[A-Z_]{{3,}}|%<\w+>{_LETTER}*+"
+    r"|%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*+(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
+    # With letters behind it, but for "50%ige"; no script without spaces.
+    rf"(?:(?<!\d%.)(?<!\d\s%.){_LETTER}*+|(?!{_LETTER}))"
+    r"|%\d+|\{\{[^{}]*\}\}|[$#%]?\{(?:[^{}<>\s](?:[^{}<>]|(?<=:)[<>])*)?\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
 )
 _NO_ADDRESS = r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》"

@@ -138,6 +138,13 @@ def written(document, texts):
         ("<b>a</b>", "<b>a", False),
         ("a &amp; b", "a und b", False),
         ("%-5.2f %lld %@", "%lld %-5.2f %@", True),
+        ("{} files deleted", "Dateien gelöscht", False),
+        ("%dMB free", "MB frei", False),
+        ("%dx%d pixels", "%d Pixel", False),
+        ("%{count} files", "{count} Dateien", False),
+        ("100%% sure", "100% sicher", False),
+        ("{ name } is open", "Name ist offen", False),
+        ("a 20%ige Lösung", "a 20% solution", True),
     ],
 )
 def test_placeholders_are_compared(source, translation, kept):

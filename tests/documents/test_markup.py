@@ -44,8 +44,8 @@ def placed(source, translation, alignment):
         ("Tom &amp; Jerry &#160; R&D;x", ["&amp;", "&#160;", "&D;"]),
         ("%s of %1 files, %(name)s, 50% off", ["%s", "%1", "%(name)s"]),
         (
-            "{name} {{x}} ${y} $[officename] {}",
-            ["{name}", "{{x}}", "${y}", "$[officename]"],
+            "{name} {{x}} ${y} $[officename] {} {0:>10} { a }",
+            ["{name}", "{{x}}", "${y}", "$[officename]", "{}", "{0:>10}"],
         ),
         (
             "{n, plural, =0 {no files} one {# file} other {# files}} of {n}",
@@ -58,6 +58,15 @@ def placed(source, translation, alignment):
             "{g,select,other{{n, plural, other {<b>{n}</b> of {m}}}}} left",
             ["{g,select,other{{n, plural, other {<b>{n}</b> of {m}}}}}"],
         ),
+        (
+            "%dMB, %dx%d, %ds, %s_old, %.*f, %-*d, %ju, %L1, %%, 100%%, %s%%",
+            "%dMB %dx %d %ds %s_old %.*f %-*d %ju %L1 %% %% %s %%".split(),
+        ),
+        (
+            "%{count} of %<n>s, %<PRIu64> bytes",
+            "%{count} %<n>s %<PRIu64>".split(),
+        ),
+        ("50%ige, 50 %ige, 5%s, 50% der, a % b", ["%s"]),
         ("%PRODUCTNAME Writer", ["%PRODUCTNAME"]),
         (
             "See https://a.org/x?y=1. Mail a.b@c.org!",
