@@ -23,13 +23,19 @@ from keras_transformer.system.files import read_bytes
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MARGINS = "header", "footer"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-# Of runs: links, insertions that are tracked.
-_CONTAINERS = {f"{_W}{name}" for name in ("hyperlink", "ins", "smartTag")}
+# Of runs: links, insertions that are tracked, fields of forms.
+_CONTAINERS = {
+    f"{_W}{name}"
+    for name in (
+        "bdo customXml dir hyperlink ins moveTo sdt sdtContent smartTag"
+    ).split()
+}
+_PROPERTIES = {f"{_W}{name}Pr" for name in ("customXml", "sdt", "sdtEnd")}
 _OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
 # Of no use beside another text.
 _DROPPED = {f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}
 
-
+_IN_FIELDS = "in fields, or in links with breaks"
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -59,10 +65,11 @@ class WordDocument:
             raise InputError(
                 f"{path}: no .docx file, or a damaged one ({error})"
             ) from None
-        paragraphs = (_Paragraph(p) for p in _paragraphs(self._document))
+        paragraphs = [_Paragraph(p) for p in _paragraphs(self._document)]
         self._paragraphs = [p for p in paragraphs if p.has_letters]
         self.texts = [paragraph.text for paragraph in self._paragraphs]
-        self.skipped: dict[str, int] = {}
+        left = sum(paragraph.left for paragraph in paragraphs)
+        self.skipped: dict[str, int] = {_IN_FIELDS: left} if left else {}
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
@@ -92,6 +99,7 @@ class _Paragraph:
     Attributes:
         text: of it.
         has_letters: whether there is something to translate.
+        left: the number of its marks that have letters, which stay.
     """
 
     def __init__(self, element):
@@ -104,6 +112,10 @@ class _Paragraph:
         ]
         texts = "".join(text for _, text in pieces if text is not None)
         self.has_letters = any(map(str.isalpha, texts))
+        self.left = sum(
+            text is None and _has_letters(child, element)
+            for child, text in pieces
+        )
         name = unused_tag(texts)
         self._tag = re.compile(rf"<(/?){name}(\d+)(/?)>")
         lengths: collections.Counter = collections.Counter()
@@ -196,7 +208,8 @@ def _group(piece):
 def _text_of(element):
     """The text of a run, or of what has only such; None: of others."""
     if element.tag in _CONTAINERS:
-        texts = [_text_of(c) for c in element if c.tag not in _DROPPED]
+        passed = _DROPPED | _PROPERTIES
+        texts = [_text_of(c) for c in element if c.tag not in passed]
         return None if None in texts or not texts else "".join(texts)
     if element.tag != f"{_W}r":
         return None
@@ -204,6 +217,16 @@ def _text_of(element):
     if not content or any(child.tag != f"{_W}t" for child in content):
         return None
     return "".join(child.text or "" for child in content)
+
+
+def _has_letters(mark, paragraph):
+    """True if a mark of a paragraph shows letters of the paragraph's own."""
+    return mark.tag != f"{_W}moveFrom" and any(
+        any(map(str.isalpha, text.text or ""))
+        # Text boxes have paragraphs of their own.
+        and next(text.iterancestors(f"{_W}p")) is paragraph
+        for text in mark.iter(f"{_W}t")
+    )
 
 
 def _formatting(element):

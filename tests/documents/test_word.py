@@ -81,6 +81,60 @@ def test_tabs_breaks_and_tracked_insertions_are_no_loss(tmp_path):
     assert written.sections[0].first_page_header.paragraphs[0].text == "Erste"
 
 
+def run(text):
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+FORM = f"<w:sdt><w:sdtPr/><w:sdtContent>{run('Ann')}</w:sdtContent></w:sdt>"
+LINK = f"<w:hyperlink>{run('a')}<w:r><w:br/></w:r>{run('b')}</w:hyperlink>"
+FIELD = f'<w:fldSimple w:instr="REF">{run("Table")}</w:fldSimple>'
+BOX = f"<w:r><w:pict><w:p>{run('Box')}</w:p></w:pict></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("content", "texts", "left"),
+    [
+        (run("Dear ") + FORM + run("!"), ["Dear <x2>Ann</x2>!"], 0),
+        (FORM, ["Ann"], 0),
+        (
+            f"{run('Kept. ')}<w:moveFrom>{run('Old.')}</w:moveFrom>"
+            f"<w:moveTo>{run('New.')}</w:moveTo>",
+            ["Kept. <x2/><x3>New.</x3>"],
+            0,
+        ),
+        (
+            "".join(
+                f"<w:{name}>{run(name)}</w:{name}>"
+                for name in ("dir", "bdo", "customXml")
+            ),
+            ["<x1>dir</x1><x2>bdo</x2>customXml"],
+            0,
+        ),
+        (run("See ") + LINK, ["See <x2/>"], 1),
+        (LINK, [], 1),
+        (run("See ") + FIELD, ["See <x2/>"], 1),
+        (run("A ") + BOX, ["A <x2/>", "Box"], 0),
+    ],
+)
+def test_text_in_elements_is_translated_or_counted(
+    tmp_path, content, texts, left
+):
+    document = docx.Document()
+    paragraph = document.add_paragraph()._p
+    names = f'xmlns:w="{paragraph.nsmap["w"]}"'
+    parsed = docx.oxml.parse_xml(f"<w:p {names}>{content}</w:p>")
+    paragraph.getparent().replace(paragraph, parsed)
+    document.save(tmp_path / "a.docx")
+    opened = WordDocument(tmp_path / "a.docx")
+    assert opened.texts == texts
+    assert sum(opened.skipped.values()) == left
+    again = b"".join(opened.translated([t.replace("A", "B") for t in texts]))
+    (tmp_path / "b.docx").write_bytes(again)
+    assert WordDocument(tmp_path / "b.docx").texts == [
+        text.replace("A", "B") for text in texts
+    ]
+
+
 def test_the_same_texts_give_the_same_text(path, tmp_path):
     before = WordDocument(path)
     target = tmp_path / "b.docx"
