@@ -224,15 +224,16 @@ def _changed(text, between, mark=str):
     return "".join(parts)
 
 
-# Elements within a text; others begin or end one.
+# Elements within a text; others begin or end one, as lines do.
 _PHRASING = set(
-    "a abbr b bdi bdo br cite code data del dfn em font i img ins kbd mark q "
+    "a abbr b bdi bdo cite code data del dfn em font i img ins kbd mark q "
     "s samp small span strong sub sup time tt u var wbr".split()
 )
 _UNTRANSLATED = "script style pre textarea template svg math".split()
 _OTHER_ENCODING = re.compile(
     r"<meta\b[^<>]*\bcharset\s*=\s*[\"']?\s*(?!utf-?8\b)\w", re.IGNORECASE
 )
+_MAY_BREAK = re.compile(r"</?wbr\b|&shy;", re.IGNORECASE)
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
 _PIECES = re.compile(
     # To the end of the page where they aren't closed, as browsers read them.
@@ -326,6 +327,8 @@ def _without_codes(text):
         return tag
 
     def character(match):
+        if _MAY_BREAK.match(match[0]):
+            return ""  # Another word breaks elsewhere.
         found = html.unescape(match[0])
         # A tag stays with the entities of its attributes.
         if match[0].startswith("<") or found in ("&", "<", ">"):

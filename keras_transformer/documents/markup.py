@@ -319,8 +319,9 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
         end = mark.end
         alone = text[mark.start : mark.end].startswith("<")
         alone = alone and marks[mark.partner] is mark
-        if alone and _are_words(before, after):
-            plain += " "  # Of <br/> between two words.
+        ended = before in _CLOSING or _is_word(before)
+        if alone and ended and _is_word(after):
+            plain += " "  # Of <br/> between two words or sentences.
     plain = _append(plain, text[end:], places)
     if end == len(text):
         plain = plain.rstrip()
@@ -333,8 +334,8 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
     )
 
 
-def _are_words(*characters):
-    return all(c.isalnum() and not is_wide(c) for c in characters)
+def _is_word(character):
+    return character.isalnum() and not is_wide(character)
 
 
 def _append(before, after, places):

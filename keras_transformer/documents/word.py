@@ -33,7 +33,10 @@ _CONTAINERS = {
 _PROPERTIES = {f"{_W}{name}Pr" for name in ("customXml", "sdt", "sdtEnd")}
 _OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
 # Of no use beside another text.
-_DROPPED = {f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}
+_DROPPED = {
+    f"{_W}{name}"
+    for name in ("proofErr", "lastRenderedPageBreak", "softHyphen")
+}
 
 _IN_FIELDS = "in fields, or in links with breaks"
 _DAMAGED = (
@@ -189,6 +192,8 @@ def _split_runs(parent):
         for child in list(run):
             if child.tag in _DROPPED:
                 run.remove(child)
+            elif child.tag == f"{_W}noBreakHyphen":
+                child.tag, child.text = f"{_W}t", "-"
         properties = run.find(f"{_W}rPr")
         content = [child for child in run if child is not properties]
         for child in reversed(content[1:]):

@@ -215,6 +215,8 @@ def test_pairs_around_all_are_unwrapped(text, parts):
         ),
         ("<i>all of it</i>", "alles", [0], "<i>alles</i>"),
         ("a<br/>b", "x y", [0, 1], "x<br/> y"),
+        ("Hi.<br/>Go on", "Na. Los", [0, 1, 2], "Na.<br/> Los"),
+        ("(<br/>a)", "(x)", [0, 1, 2], "(<br/>x)"),
         ("<b></b>a", "x", [0], "<b></b>x"),
         (
             "Open <b>%s</b> now",

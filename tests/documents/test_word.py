@@ -110,6 +110,12 @@ BOX = f"<w:r><w:pict><w:p>{run('Box')}</w:p></w:pict></w:r>"
             ["<x1>dir</x1><x2>bdo</x2>customXml"],
             0,
         ),
+        (
+            "<w:r><w:t>One</w:t><w:noBreakHyphen/><w:t>time ste</w:t>"
+            "<w:softHyphen/><w:t>am</w:t></w:r>",
+            ["One-time steam"],
+            0,
+        ),
         (run("See ") + LINK, ["See <x2/>"], 1),
         (LINK, [], 1),
         (run("See ") + FIELD, ["See <x2/>"], 1),
