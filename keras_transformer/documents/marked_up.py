@@ -226,8 +226,9 @@ def _changed(text, between, mark=str):
 
 # Elements within a text; others begin or end one, as lines do.
 _PHRASING = set(
-    "a abbr b bdi bdo cite code data del dfn em font i img ins kbd mark q "
-    "s samp small span strong sub sup time tt u var wbr".split()
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd "
+    "mark math picture q rp rt ruby s samp small source span strike strong sub "
+    "sup svg time tt u var wbr".split()
 )
 _UNTRANSLATED = "script style pre textarea template svg math".split()
 _OTHER_ENCODING = re.compile(
@@ -246,7 +247,7 @@ _PIECES = re.compile(
 
 # Whose content isn't translated within a text.
 _CODE = re.compile(
-    r"<(code|kbd|samp|var)\b[^<>]*>.*?</\1\s*>"
+    r"<(code|kbd|math|rp|rt|samp|svg|var)\b[^<>]*>.*?</\1\s*>"
     r"|<(\w+)\b[^<>]*\btranslate=[\"']?no\b[^<>]*>.*?</\2\s*>",
     re.DOTALL | re.IGNORECASE,
 )
@@ -310,6 +311,8 @@ def _html_pieces(content):
             yield content[end : match.start()], True
         name = _TAG_NAME.match(match[0])
         phrasing = name is not None and name[1].lower() in _PHRASING
+        if match[2]:  # Not the rest of a page where it isn't closed.
+            phrasing = phrasing and _CODE.fullmatch(match[0]) is not None
         yield match[0], phrasing
         end = match.end()
     if content[end:]:

@@ -169,6 +169,17 @@ def html(tmp_path, content):
             '<a title="the &quot;best&quot; one">"x"</a>',
             '<p><a title="the &quot;best&quot; one">"x"</a></p>',
         ),
+        (
+            "<p>A <svg><path d='M'/></svg> or <math><mi>x</mi></math> is "
+            "<big>very</big> good.</p>",
+            "A <x1/> or <x2/> is <big>very</big> good.",
+            None,
+        ),
+        (
+            "<p><ruby>漢<rt>かん</rt></ruby>を読む。</p>",
+            "<ruby>漢<x1/></ruby>を読む。",
+            None,
+        ),
         ("<p>super<wbr>long&shy;er</p>", "superlonger", "<p>superlonger</p>"),
     ],
 )
@@ -192,7 +203,7 @@ def test_a_page_keeps_the_encoding_that_it_names(tmp_path, head, expected):
     assert b"".join(document.translated(["好"])) == head.encode() + expected
 
 
-@pytest.mark.parametrize("part", ["<!--", "<!x", "<script>", "<pre "])
+@pytest.mark.parametrize("part", ["<!--", "<!x", "<script>", "<pre ", "<svg>"])
 def test_what_is_never_closed_takes_no_quadratic_time(tmp_path, part):
     content = "<p>one</p>" + part * 50_000
     document = html(tmp_path, content)
