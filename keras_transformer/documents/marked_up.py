@@ -239,17 +239,17 @@ _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
 _PIECES = re.compile(
     # To the end of the page where they aren't closed, as browsers read them.
     r"(<!--.*?(?:-->|\Z)|<[!?].*?(?:>|\Z)"
-    rf"|<({'|'.join(_UNTRANSLATED)})\b.*?(?:</\2\s*>|\Z)"
+    rf"|<({'|'.join(_UNTRANSLATED)})\b.*?(?:(</\2\s*>)|\Z)"
     r"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)",
     re.DOTALL | re.IGNORECASE,
 )
 
 
-# Whose content isn't translated within a text.
+# Begins an element that isn't translated.
 _CODE = re.compile(
-    r"<(code|kbd|math|rp|rt|samp|svg|var)\b[^<>]*>.*?</\1\s*>"
-    r"|<(\w+)\b[^<>]*\btranslate=[\"']?no\b[^<>]*>.*?</\2\s*>",
-    re.DOTALL | re.IGNORECASE,
+    r"<(code|kbd|math|rp|rt|samp|svg|var)\b[^<>]*>"
+    r"|<(\w+)\b[^<>]*\btranslate=[\"']?no\b[^<>]*>",
+    re.IGNORECASE,
 )
 
 
@@ -307,36 +307,56 @@ def _html_pieces(content):
     """Yields parts of a page, and whether they belong to a text."""
     end = 0
     for match in _PIECES.finditer(content):
+        if match.start() < end:
+            continue  # In an element that isn't translated.
         if content[end : match.start()]:
             yield content[end : match.start()], True
         name = _TAG_NAME.match(match[0])
         phrasing = name is not None and name[1].lower() in _PHRASING
         if match[2]:  # Not the rest of a page where it isn't closed.
-            phrasing = phrasing and _CODE.fullmatch(match[0]) is not None
-        yield match[0], phrasing
+            phrasing = phrasing and match[3] is not None
+        code = _CODE.match(match[0])
         end = match.end()
+        if code and code[2] and not match[2]:
+            end = _end_of(content, code[2], end)
+        yield content[match.start() : end], phrasing
     if content[end:]:
         yield content[end:], True
+
+
+def _end_of(content, name, begin):
+    """Where an element ends that is open at a place; there if it doesn't."""
+    depth = 1
+    tags = re.compile(rf"<(/?){name}\b[^<>]*>", re.IGNORECASE)
+    for tag in tags.finditer(content, begin):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            return tag.end()
+    return begin
 
 
 def _without_codes(text):
     """A text with tags in place of codes, these, and entities as characters."""
     name = unused_tag(text)
     codes: dict[str, str] = {}
-
-    def code(match):
-        tag = f"<{name}{len(codes) + 1}/>"
-        codes[tag] = match[0]
-        return tag
+    plain, end = "", 0
+    for match in _CODE.finditer(text):
+        if match.start() >= end:
+            tag = f"<{name}{len(codes) + 1}/>"
+            plain += text[end : match.start()] + tag
+            end = _end_of(text, match[1] or match[2], match.end())
+            codes[tag] = text[match.start() : end]
+    plain += text[end:]
 
     def character(match):
         if _MAY_BREAK.match(match[0]):
             return ""  # Another word breaks elsewhere.
         found = html.unescape(match[0])
         # A tag stays with the entities of its attributes.
-        if match[0].startswith("<") or found in ("&", "<", ">"):
+        if match[0].startswith("<") or set(found) & set("&<>"):
             return match[0]
         return found
 
-    text = _CODE.sub(code, text)
-    return re.sub(f"{TAG}|{ENTITY}", character, text, flags=re.DOTALL), codes
+    # Old entities end without a semicolon.
+    pattern = rf"{TAG}|{ENTITY}|&[A-Za-z]\w*"
+    return re.sub(pattern, character, plain, flags=re.DOTALL), codes

@@ -180,6 +180,18 @@ def html(tmp_path, content):
             "<ruby>漢<x1/></ruby>を読む。",
             None,
         ),
+        (
+            '<div translate="no"><p>ACME</p><div>B</div>C</div><p translate=no>'
+            'x</p><p>Hi <b translate="no">A <b>bar</b> baz</b> end</p>',
+            "Hi <x1/> end",
+            None,
+        ),
+        ("<p>a <img translate=no> b</p><p>1</p>", "a <x1/> b", None),
+        (
+            "<p>&copy 2020 &nbspA AT&T &lt; &amp</p>",
+            "© 2020 A AT&T &lt; &amp",
+            "<p>© 2020 A AT&amp;T &lt; &amp;amp</p>",
+        ),
         ("<p>super<wbr>long&shy;er</p>", "superlonger", "<p>superlonger</p>"),
     ],
 )
