@@ -183,6 +183,9 @@ class XliffCatalog(_Catalog):
             if _is_closed(unit) or (has_target and not overwrite):
                 continue
             text, inline = _tagged(source)
+            kept = source.xpath("ancestor-or-self::*[@xml:space='preserve']")
+            if "\n" in text and not kept:
+                text = " ".join(text.split())  # The file's own lines.
             self._messages.append((text, (unit, source, target, inline)))
 
     def _fill(self, place, text):
@@ -200,6 +203,7 @@ class XliffCatalog(_Catalog):
             unit.set("state", "translated")
         else:
             target.set("state", "needs-review-translation")
+            unit.attrib.pop("approved", None)
 
     def _content(self):
         return _xml_bytes(self._tree)
@@ -242,7 +246,8 @@ class TmxCatalog(_Catalog):
             # Both may be variants of one language.
             others = {k: v for k, v in variants.items() if v is not ours}
             theirs = _of_language(others, self._language)
-            if ours is None or (theirs is not None and not overwrite):
+            done = theirs is not None and _text(theirs).strip()
+            if ours is None or (done and not overwrite):
                 continue
             segment = _child(ours, "seg")
             if segment is None or not _has_text(segment):

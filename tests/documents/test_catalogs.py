@@ -221,6 +221,25 @@ def test_a_target_is_after_the_segments_of_the_source(tmp_path):
     assert f"{segments}<target " in written(document, document.texts)
 
 
+@pytest.mark.parametrize(
+    ("attribute", "text"),
+    [("", "Open the file <x1/>"), (' xml:space="preserve"', None)],
+)
+def test_lines_of_a_source_are_those_of_the_file(tmp_path, attribute, text):
+    lines = "\n  Open\n  the file <x id='1'/>\n"
+    content = XLIFF_1.replace("<source>Open", f"<source{attribute}>{lines}")
+    expected = text or lines.replace("<x id='1'/>", "<x1/>")
+    assert read(tmp_path, "a.xlf", content).texts[0] == expected
+
+
+def test_no_person_has_approved_a_new_translation(tmp_path):
+    content = XLIFF_1.replace('id="2"', 'id="2" approved="yes"')
+    document = read(tmp_path, "a.xlf", content, overwrite=True)
+    assert "approved" not in written(document, document.texts)
+    document = read(tmp_path, "a.xlf", content)
+    assert "approved" in written(document, document.texts)
+
+
 @pytest.mark.parametrize("state", ["new", "needs-translation", "final"])
 def test_a_copy_of_the_source_is_no_translation(tmp_path, state):
     target = f'<target state="{state}">Open</target>'
@@ -253,6 +272,8 @@ def test_tmx_gets_variants(tmp_path):
         'b</seg></tuv><tuv xml:lang="de"><seg>B<bpt i="1"/></seg></tuv>',
     )
     assert written(document, ["Öffnen", "B<x1/>"]) == expected
+    empty = read(tmp_path, "c.tmx", TMX.replace("Zu", ""))
+    assert "Close" in empty.texts
     again = read(tmp_path, "b.tmx", expected, overwrite=True)
     assert again.texts == ["Open", "Close", "A <x1/>b"]
     assert "Auf" in written(again, ["Auf", "Zu", "<x1/>"])
