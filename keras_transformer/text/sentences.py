@@ -467,7 +467,7 @@ def _rules_of_ends(language, facts) -> _Rules:
             rf"([{_FULL_STOPS}][{_FULL_STOPS}{stops}]*{own}){_END}?",
             rf"\1{_END}",
         ),
-        (rf"{_END}([、，,；;：:～~—–…{closing}])", r"\1"),
+        (rf"{_END}([、，,；;：:～~—–…{_FULL_STOPS}{closing}])", r"\1"),
         # 「行こう。」と言った, “走吧。”他说
         (
             rf"([」』”’]){_END}(と|って|[他她它我你您]们?[说說道问問喊叫])",
