@@ -66,6 +66,8 @@ CASES = {
         "¿Cómo estás? |¡Bien! |Gracias.",
         "El Sr. García y la Sra. López llegaron. |Se sentaron.",
         "Véase la pág. 5. |Es corta.",
+        "Vive en EE. UU. desde 1990. |Los JJ. OO. de Madrid.",
+        "Fue a EE.UU. ayer.",
     ],
     "it": ["Il Sig. Rossi è qui. |Aspetta.", "Ecco l'art. 3. |È breve."],
     "pt": ["O Sr. Silva chegou. |Sentou-se.", "Veja a pág. 3. |É curta."],
