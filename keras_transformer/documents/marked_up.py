@@ -199,9 +199,11 @@ def _alone(token):
 def _target(token, attribute):
     title = token.attrGet("title")
     address = token.attrGet(attribute)
+    if not re.fullmatch(r"(?:[^()]|\([^()]*\))*", address):
+        address = re.sub(r"[()]", r"\\\g<0>", address)
     if not title:
         return address
-    escaped = title.replace('"', r"\"")
+    escaped = re.sub(r'[\\"]', r"\\\g<0>", title)
     return f'{address} "{escaped}"'
 
 

@@ -103,6 +103,10 @@ def test_characters_stay_characters(markdown):
         ("| `all` | all |\n|---|---|\n| `x \\| y` z | b |\n", "all", None),
         ("one\rtwo\r\rthree\n", "one two", "one two\n\nthree\n"),
         ('[a](b "c \\"d\\"")\n', "<x1>a</x1>", None),
+        ("[a](<b(c>)\n", "<x1>a</x1>", "[a](b\\(c)\n"),
+        ("[a](b\\)c)\n", "<x1>a</x1>", None),
+        ("[a](b_(c)/d)\n", "<x1>a</x1>", None),
+        ('[a](b "c\\\\")\n', "<x1>a</x1>", None),
         ("- Item\n\tgoes on\n", "Item goes on", "- Item goes on\n"),
     ],
 )
