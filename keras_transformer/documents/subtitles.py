@@ -93,23 +93,21 @@ def _cues_of(part):
 
 def _parts(lines) -> Iterator:
     """Yields lines that stay, and the cues of each time code."""
-    rest = iter(lines)
-    for line in rest:
-        yield line
-        times = _TIMES.match(line)
+    number = 0
+    while number < len(lines):
+        yield lines[number]
+        times = _TIMES.match(lines[number])
+        number += 1
         if times is None:
             continue
-        text = []
-        last = None
-        for last in rest:
-            if not last.strip():
+        begin = number
+        while number < len(lines) and lines[number].strip():
+            if _TIMES.match(lines[number]):
+                # Of the next cue, without a blank line before its number.
+                number -= number > begin and lines[number - 1].strip().isdigit()
                 break
-            text.append(last)
-        else:
-            last = None
-        yield list(_cues(text, *map(_seconds, times.groups())))
-        if last is not None:
-            yield last
+            number += 1
+        yield list(_cues(lines[begin:number], *map(_seconds, times.groups())))
 
 
 def _cues(lines, start, end):

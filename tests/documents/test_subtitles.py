@@ -92,6 +92,20 @@ def test_what_is_not_text_stays(tmp_path, newline, mark):
     assert translated == mark + expected.replace("\n", newline)
 
 
+def test_a_time_code_begins_a_cue_without_a_blank_line(tmp_path):
+    second = "00:00:02,100 --> 00:00:03,000\n"
+    content = (
+        f"1\n00:00:01,000 --> 00:00:02,000\nOne.\n2\n{second}Two.\n"
+        f"{second}{second}3\nThree."
+    )
+    document = read(tmp_path, content)
+    assert document.texts == ["One.", "Two.", "3 Three."]
+    again = b"".join(document.translated(["1.", "2.", "3 3."])).decode()
+    assert again == content.replace("One", "1").replace("Two", "2").replace(
+        "3\nThree", "3 3"
+    )
+
+
 def test_the_same_texts_give_the_same_file(tmp_path):
     document = read(tmp_path, SRT)
     again = b"".join(document.translated(document.texts)).decode()
