@@ -24,8 +24,13 @@ _TIMES = re.compile(
 _TAG = re.compile(r"(</?[A-Za-z][^<>\n]*>|<[\d:.]+>|\{\\[^{}\n]*\})")
 _CLOSING_TAG = re.compile(r"</[^<>\n]*>")
 _LINE_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
-_SPEAKER = re.compile(r"\s*[-\u2010-\u2015]\s*(?=\S)")
-_MUSIC = "♪♫#"
+# A dash, or a name in capitals before what isn't all capitals.
+_SPEAKER = re.compile(
+    r"\s*(?:[-\u2010-\u2015]"
+    r"|[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}:(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
+    re.DOTALL,
+)
+_SOUND = re.compile(r"[♪♫#]|[\[(][^\])]*[\])]$")
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
 _NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
 # Cues that a sentence goes over, and seconds between two of them.
@@ -42,7 +47,7 @@ class _Cue:
     after: str
     start: float
     end: float
-    is_whole: bool  # neither a speaker's turn in a dialogue nor music
+    is_whole: bool  # neither a speaker's turn in a dialogue nor a sound
 
 
 class Subtitles:
@@ -137,7 +142,7 @@ def _cues(lines, start, end):
             before += speaker[0]
             inner = inner[speaker.end() :]
         inner = " ".join(inner.split())
-        is_whole = not speaker and not inner.startswith(tuple(_MUSIC))
+        is_whole = not speaker and not _SOUND.match(inner)
         yield _Cue(inner, before, after, start, end, is_whole)
 
 
@@ -175,7 +180,7 @@ def _goes_on(group, cue):
     last = group[-1]
     return (
         cue.is_whole
-        and not last.text.startswith(tuple(_MUSIC))
+        and not _SOUND.match(last.text)
         and not _SENTENCE_END.search(last.text)
         and 0 <= cue.start - last.end <= _LONGEST_GAP
         and len(group) < _MOST_CUES

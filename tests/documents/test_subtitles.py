@@ -135,6 +135,33 @@ def test_cues_far_apart_are_apart(tmp_path):
     assert len(read(tmp_path, content).texts) == 3
 
 
+@pytest.mark.parametrize(
+    ("cues", "texts"),
+    [
+        (
+            ["[APPLAUSE]", "(music)", "Go on"],
+            ["[APPLAUSE]", "(music)", "Go on"],
+        ),
+        (["(sighs) I don't", "know"], ["(sighs) I don't know"]),
+        (
+            ["JOHN: I don't\nknow", "MARY: Me", "neither."],
+            ["I don't know", "Me neither."],
+        ),
+        (["DR. NO: Come\nANN: Why"], ["Come", "Why"]),
+        (["and it is", "5:30 now"], ["and it is 5:30 now"]),
+        (["THE END:", "IT IS"], ["THE END: IT IS"]),
+    ],
+)
+def test_sounds_and_speakers_begin_a_text(tmp_path, cues, texts):
+    content = "\n\n".join(
+        f"00:0{n},0 --> 00:0{n},9\n{cue}" for n, cue in enumerate(cues)
+    )
+    document = read(tmp_path, content)
+    assert document.texts == texts
+    again = b"".join(document.translated(texts)).decode()
+    assert again.split() == content.split()
+
+
 def test_a_sentence_goes_over_few_cues(tmp_path):
     content = "\n\n".join(
         f"{n}\n00:00:{n:02d},000 --> 00:00:{n:02d},900\nword{n}"
