@@ -26,8 +26,11 @@ from keras_transformer.documents.markup import (
 # A tag that was written as characters, and what other Markdown than CommonMark
 # has for footnotes and a table of contents.
 _VERBATIM = re.compile(r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\])")
-_FRONT_MATTER = re.compile(r"\ufeff?---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
+_FRONT_MATTER = re.compile(
+    r"\ufeff?(---|\+\+\+)\n.*?\n(?:\1|\.\.\.)\n", re.DOTALL
+)
 _SPELT = "of Markdown that wasn't found in the file"
+_IN_HTML = "in blocks of HTML"
 # An item of a list of tasks, as GitHub has it.
 _TASK = re.compile(r"\[[ xX]\] +")
 # What would be read as markup where it was escaped or isn't any.
@@ -87,9 +90,15 @@ class Markdown:
         parser = markdown_it.MarkdownIt("commonmark")
         parser.enable(["table", "strikethrough"])
         self._inlines: list[_Inline] = []
-        self.skipped: dict[str, int] = {}
+        tokens = parser.parse(body)
+        left = sum(
+            any(map(str.isalpha, _PIECES.sub("", token.content)))
+            for token in tokens
+            if token.type == "html_block"
+        )
+        self.skipped: dict[str, int] = {_IN_HTML: left} if left else {}
         place = begin
-        for before, token in itertools.pairwise(parser.parse(body)):
+        for before, token in itertools.pairwise(tokens):
             if token.type == "inline" and token.content.strip():
                 place = max(place, starts[token.map[0]])
                 is_cell = before.tag in ("td", "th")

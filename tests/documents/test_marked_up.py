@@ -117,6 +117,14 @@ def test_what_is_markup_in_markdown_stays(markdown, content, text, again):
     assert written == (again or content)
 
 
+def test_front_matter_stays_and_blocks_of_html_are_counted(markdown):
+    content = '+++\ntitle = "A"\n+++\n\n# Hi\n\n<p>\nText\n</p>\n\n<hr>\n'
+    document = markdown(content)
+    assert document.texts == ["Hi"]
+    assert document.skipped == {"in blocks of HTML": 1}
+    assert b"".join(document.translated(["Hi"])).decode() == content
+
+
 def test_what_is_not_found_in_the_file_is_counted(markdown):
     # The tab within is spaces to the parser; the line that has them is another.
     content = "> a\tb\n>\tc\n\nc\n"
