@@ -29,6 +29,7 @@ _VERBATIM = re.compile(r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\])")
 _FRONT_MATTER = re.compile(
     r"\ufeff?(---|\+\+\+)\n.*?\n(?:\1|\.\.\.)\n", re.DOTALL
 )
+_EMPHASIS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _SPELT = "of Markdown that wasn't found in the file"
 _IN_HTML = "in blocks of HTML"
 # An item of a list of tasks, as GitHub has it.
@@ -219,6 +220,15 @@ def _target(token, attribute):
 def _untagged(text, marks):
     """A translation as Markdown, its other characters as characters."""
     text = " ".join(text.split("\n"))
+    for tag in [t for t in marks if marks[t] in _EMPHASIS and t[1] != "/"]:
+        closing, mark = tag.replace("<", "</"), marks[tag]
+        # Beside a letter no mark is read before or behind punctuation.
+        if re.search(rf"\w{tag}[^\w\s]|[^\w\s]{closing}\w", text):
+            name = _EMPHASIS[mark]
+            marks = {**marks, tag: f"<{name}>", closing: f"</{name}>"}
+        elif re.search(rf"\w{tag}|{closing}\w", text):
+            star = mark.replace("_", "*")
+            marks = {**marks, tag: star, closing: star}
 
     def markdown(mark):
         # A tag or an entity that isn't one of the file's own is characters.

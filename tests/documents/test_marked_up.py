@@ -83,6 +83,32 @@ def test_marks_may_move(markdown):
     assert b"".join(document.translated([text])).decode() == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "text", "expected"),
+    [
+        ("Click _OK_ now.", "点击<x1>确定</x1>。", "点击*确定*。"),
+        ("Press __OK__.", "按<x1>确定</x1>。", "按**确定**。"),
+        ("Only _one_.", "Nur <x1>ein</x1>ziger.", "Nur *ein*ziger."),
+        ("Only _one_.", "Nur <x1>einer</x1>.", "Nur _einer_."),
+        (
+            "Click **Yes (default)**.",
+            "点击<x1>是（默认）</x1>按钮。",
+            "点击<strong>是（默认）</strong>按钮。",
+        ),
+        ("Open ~~`a`~~.", "打开<x1><x2/></x1>。", "打开<del>`a`</del>。"),
+        ("**`a`** is", "<x1><x2/></x1>是", "<strong>`a`</strong>是"),
+        ("*All* **of it**", "<x1>全</x1>，<x3>都</x3>", "*全*，**都**"),
+    ],
+)
+def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
+    document = markdown(content)
+    written = b"".join(document.translated([text])).decode()
+    assert written == expected
+    if "<" not in written:
+        again = markdown(written).texts
+        assert again[0].count("<") == document.texts[0].count("<")
+
+
 def test_characters_stay_characters(markdown):
     document = markdown("Five \\* six\n")
     assert document.texts == ["Five * six"]
