@@ -12,7 +12,9 @@ from keras_transformer.cli.console import Progress, say
 from keras_transformer.cli.options import flag
 from keras_transformer.config import Config
 from keras_transformer.documents.formats import (
+    FORMATS,
     LINES,
+    UNREAD,
     format_of,
     open_document,
 )
@@ -41,7 +43,13 @@ def chosen_format(arguments: argparse.Namespace) -> str:
     """The format of the input: what `--format` says, or its name."""
     chosen = arguments.format
     if chosen is None and arguments.input:
-        chosen = format_of(pathlib.Path(arguments.input))
+        path = pathlib.Path(arguments.input)
+        chosen = format_of(path)
+        if path.suffix.lower() in UNREAD:
+            raise InputError(
+                f"{path}: not a known format of documents. Accepted: one of "
+                f"{', '.join(FORMATS)}, by --format if not by name"
+            )
     given = [name for name in _OPTIONS if getattr(arguments, name)]
     if chosen in (None, LINES) and given:
         raise InputError(

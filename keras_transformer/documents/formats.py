@@ -20,10 +20,17 @@ LINES = "lines"
 _SUFFIXES = {
     ".htm": "html",
     ".markdown": "md",
+    ".mqxliff": "xliff",
+    ".mxliff": "xliff",
     ".ndjson": "jsonl",
     ".pot": "po",
+    ".sdlxliff": "xliff",
     ".xlf": "xliff",
 }
+# Of documents that would be damaged line by line.
+UNREAD = set(
+    ".json .odt .properties .rst .rtf .strings .xml .yaml .yml".split()
+)
 
 
 class _Options(NamedTuple):

@@ -76,6 +76,13 @@ def test_a_table_is_translated_by_an_export(export, write, tmp_path, succeed):
     assert lines[2] == f"2,three,{second}"
 
 
+def test_any_file_can_be_taken_by_lines(run, write, tmp_path, succeed):
+    words = ["--input", write("a.json", "one\n"), "--format", "lines"]
+    target = tmp_path / "b.json"
+    succeed("translate", "--run", run, *words, "--output", target)
+    assert target.read_text() == kt.load(run).translate("one") + "\n"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "options", "says"),
     [
@@ -84,6 +91,7 @@ def test_a_table_is_translated_by_an_export(export, write, tmp_path, succeed):
         ("a.srt", SRT, ["--field", "a"], ["--field goes with csv"]),
         ("a.txt", "one", ["--field", "a"], ["--field goes with a document"]),
         ("a.srt", SRT, ["--output", "b.srt.gz"], ["b.srt.gz: a document"]),
+        ("a.JSON", '{"a": "one"}', [], ["a.JSON: not a known", "lines, po"]),
         ("a.csv", "a\n1\n", [], ["--field NAME of a"]),
         ("a.csv", "a\n1\n", ["--shards", "2"], ["--shards goes with lines"]),
     ],

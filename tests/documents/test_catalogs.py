@@ -189,8 +189,9 @@ def test_elements_in_a_text_are_tags(tmp_path, name, element, around):
     assert document.skipped == {"with changed placeholders": 1}
 
 
-def test_xliff_1_gets_targets(tmp_path):
-    document = read(tmp_path, "a.xlf", XLIFF_1)
+@pytest.mark.parametrize("ending", ["xlf", "sdlxliff", "mqxliff", "mxliff"])
+def test_xliff_1_gets_targets(tmp_path, ending):
+    document = read(tmp_path, f"a.{ending}", XLIFF_1)
     assert document.texts == ["Open", "A <x1>bold</x1> word", "Save"]
     state = ' state="needs-review-translation"'
     expected = XLIFF_1.replace(
