@@ -25,6 +25,8 @@ from keras_transformer.languages import tag_of_language
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
 # Elements whose content is text; that of others is a code.
 _AROUND_TEXT = ("g", "hi", "mrk", "pc")
+# Codes that begin something, and those that end it.
+_ENDS = {"bpt": "ept", "sc": "ec"}
 # States of XLIFF 1.2 and 2 in which a target is none yet.
 UNTRANSLATED = {"new", "needs-translation", "initial"}
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -317,6 +319,20 @@ def _is_around_text(element):
     return isinstance(element.tag, str) and _name(element) in _AROUND_TEXT
 
 
+def _end_of(start):
+    """The code beside another that ends what it begins; None: no such."""
+    if not isinstance(start.tag, str) or _name(start) not in _ENDS:
+        return None
+    codes = start.itersiblings(f"{{*}}{_ENDS[_name(start)]}")
+    return next((code for code in codes if _pair(code) == _pair(start)), None)
+
+
+def _pair(code):
+    """What both codes of a pair have."""
+    names = ("rid", "i", "startRef", "id")
+    return next(filter(None, map(code.get, names)), None)
+
+
 def _tagged(element):
     """The text of an element with tags such as `<x1>`, and their elements."""
     name = unused_tag(_text(element))
@@ -324,14 +340,18 @@ def _tagged(element):
 
     def text_of(parent):
         text = parent.text or ""
+        ends: dict[Any, str] = {}
         for child in parent:
-            tag = f"{name}{len(elements) + 1}"
+            tag = ends.get(child, f"{name}{len(elements) + 1}")
             elements[tag] = child
-            text += (
-                f"<{tag}>{text_of(child)}</{tag}>"
-                if _is_around_text(child)
-                else f"<{tag}/>"
-            )
+            if (end := _end_of(child)) is not None:
+                ends[end] = f"/{tag}"
+            if child in ends or end is not None:
+                text += f"<{tag}>"
+            elif _is_around_text(child):
+                text += f"<{tag}>{text_of(child)}</{tag}>"
+            else:
+                text += f"<{tag}/>"
             text += child.tail or ""
         return text
 
@@ -348,13 +368,14 @@ def _replace(element, text, elements):
     for match in re.finditer(f"<(/?)({names})(/?)>", text):
         _append(parents[-1], text[end : match.start()])
         end = match.end()
-        if match[1]:
+        code = elements.get(match[1] + match[2])
+        if code is None:
             parents = parents[:-1] or [element]
             continue
-        child = copy.deepcopy(elements[match[2]])
+        child = copy.deepcopy(code)
         child.tail = None
         parents[-1].append(child)
-        if not match[3]:
+        if not match[3] and _is_around_text(child):
             child[:] = []
             child.text = ""
             parents.append(child)

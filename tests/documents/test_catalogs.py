@@ -189,6 +189,33 @@ def test_elements_in_a_text_are_tags(tmp_path, name, element, around):
     assert document.skipped == {"with changed placeholders": 1}
 
 
+PAIRED = {
+    "a.tmx": '<bpt i="1">&lt;b&gt;</bpt>red{}<ept i="1">&lt;/b&gt;</ept>',
+    "a.xlf": '<bpt id="1" rid="1"/>red{}<ept id="2" rid="1"/>',
+    "a.xliff": '<sc id="1"/>red{}<ec startRef="1"/>',
+}
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
+    content = {"a.tmx": TMX, "a.xlf": XLIFF_1, "a.xliff": XLIFF_2}[name]
+    inline = "the " + PAIRED[name].format(" <ph/>button")
+    document = read(tmp_path, name, content.replace("Open", inline))
+    assert document.texts[0] == "the <x1>red <x2/>button</x1>"
+    texts = ["<x1><x2/>bouton rouge</x1> le", *document.texts[1:]]
+    moved = PAIRED[name].replace("red{}", "<ph/>bouton rouge") + " le<"
+    assert moved in written(document, texts)
+    # One whose end isn't in the text is alone.
+    half = inline[: inline.index("red")]
+    document = read(tmp_path, name, content.replace("Open", half))
+    assert document.texts[0] == "the <x1/>"
+    crossed = "<bpt id='1'/>a<bpt id='2'/>b<ept id='1'/>c<ept id='2'/>"
+    document = read(tmp_path, "a.xlf", XLIFF_1.replace("Open", crossed))
+    assert document.texts[0] == "<x1>a<x2>b</x1>c</x2>"
+    again = written(document, document.texts).replace('"', "'")
+    assert again.count(crossed) == 2
+
+
 @pytest.mark.parametrize("ending", ["xlf", "sdlxliff", "mqxliff", "mxliff"])
 def test_xliff_1_gets_targets(tmp_path, ending):
     document = read(tmp_path, f"a.{ending}", XLIFF_1)
