@@ -395,9 +395,9 @@ class TrainingNotes(Observer):
         clock = time.strftime(day, time.localtime(time.time() + left * seconds))
         by = "by" if training.early_stopping else "about"
         self._say(
-            f"done {by} {clock}, in {_duration(left * seconds)} (an epoch of "
-            f"{training.epochs} is {_duration(self._steps * seconds)}); the "
-            "next checkpoint, for --resume, in "
+            f"done {by} {clock}, in {_duration(left * seconds)} "
+            f"({training.epochs} epochs, {_duration(self._steps * seconds)} "
+            "each); the next checkpoint, for --resume, in "
             f"{_duration(checkpoint * seconds)}"
         )
 

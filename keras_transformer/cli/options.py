@@ -30,8 +30,8 @@ _OWN = {
     "epochs": "passes over the data",
     "beam_size": "1 is greedy",
     "batch_size": "sentences at a time",
-    "sentences": "split: a text of several sentences is translated one by one "
-    "(default; not in evaluate); keep: a line is a sentence",
+    "sentences": "split: each sentence of a line by itself (default, but not "
+    "in evaluate); keep: the line as a whole",
 }
 _EXAMPLES = {
     "data": "data.max_length=60",
