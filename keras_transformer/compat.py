@@ -29,6 +29,33 @@ def kernel_variable(dense: keras.layers.Dense) -> keras.Variable:
     return dense._kernel
 
 
+def keep_sentencepiece_model(
+    tokenizer: tf.Module, model: bytes, name: str
+) -> None:
+    """Has TF Text's tokenizer keep its model when kernels are cleared.
+
+    The model belongs to a kernel of TensorFlow's, which `tf.random.set_seed`
+    and `keras.utils.set_random_seed` delete, unless it has a name. Tokenizers
+    of the same model share it.
+
+    Args:
+        tokenizer: `tensorflow_text.SentencepieceTokenizer`.
+        model: of it.
+        name: of that model, and of no other one.
+    """
+    import tensorflow as tf
+    from tensorflow_text.python.ops import sentencepiece_tokenizer as private
+
+    class Named(private._SentencepieceModelResource):
+        def _create_resource(self):
+            # Not in an export, whose sessions have models of their own.
+            return private.gen_sentencepiece_tokenizer.sentencepiece_op(
+                model=model, shared_name=name if tf.executing_eagerly() else ""
+            )
+
+    tokenizer._model_resource = Named(model, None)
+
+
 def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
     """The variable behind `keras.layers.Embedding.embeddings`.
 

@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.out,
             n_best=arguments.n_best,
             mix=arguments.mix,
-            weights=arguments.weights or "best",
+            weights=arguments.weights,
             decoding=decoding,
             workers=arguments.workers,
             threads=arguments.threads or 1,

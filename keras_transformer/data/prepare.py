@@ -81,7 +81,7 @@ def prepare(
     preset: str | None = None,
     tokenizers: str | os.PathLike | None = None,
     add_tokens: Sequence[str] = (),
-    held_out: Iterable[CorpusSpec] = (),
+    held_out: CorpusSpec | Iterable[CorpusSpec] = (),
     workers: int | None = None,
     load: Callable[[], None] | None = None,
     engine: str = "local",
@@ -172,6 +172,9 @@ def prepare(
         >>> data.counts
         {'train': 26679, 'dev': 534}
     """
+    if isinstance(add_tokens, str):
+        add_tokens = [add_tokens]
+    tokenizers = getattr(tokenizers, "folder", tokenizers)
     if add_tokens and tokenizers is None:
         raise InputError(
             "add_tokens goes with tokenizers, of a run that learns them. "
@@ -180,7 +183,7 @@ def prepare(
     inputs = _Inputs(
         as_corpora(train),
         parse_dev(dev),
-        [WeightedCorpus(CorpusFile.parse(spec)) for spec in held_out],
+        as_corpora(held_out),
     )
     config = _section(config, preset, data, inputs.train, tokenizers)
     config = with_tags(config, inputs.tagged)

@@ -147,7 +147,7 @@ def check_texts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
             "as many translations as references are needed. Received: "
             f"{len(hypotheses)} translations, {len(references)} references"
         )
-    if not hypotheses:
+    if not len(hypotheses):  # It may be an array.
         raise InputError("nothing to evaluate. Received: 0 sentences")
 
 

@@ -25,6 +25,7 @@ from keras_transformer.importing.hugging_face import CONFIG, read_hugging_face
 from keras_transformer.importing.opennmt import find_settings, read_opennmt
 from keras_transformer.importing.original import DECODER, read_original
 from keras_transformer.importing.vocabulary import make_tokenizer, new_order
+from keras_transformer.languages import is_tag
 from keras_transformer.models import build_transformer
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.files import (
@@ -176,7 +177,7 @@ def _config(model, positions, languages, prefix):
     named = zip(SIDES, languages, model.languages, strict=True)
     tags = {}
     for side, given, said in named:
-        if not (given or said):
+        if not (given or (said and is_tag(said))):  # It may be a group's.
             raise InputError(
                 f"{model.folder}: it doesn't say its {side} language. "
                 f"Accepted: --{side}-language with a tag such as en"

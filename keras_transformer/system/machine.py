@@ -24,6 +24,7 @@ _ONEDNN_FLAGS = _INT8_FLAGS | {
     "amx_int8",
     "amx_bf16",
 }
+_CPU_SHARE = pathlib.Path("/sys/fs/cgroup/cpu.max")
 USES_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 # Sentences of a batch from which on oneDNN is faster there.
 _ONEDNN_SENTENCES = 32
@@ -31,9 +32,14 @@ _ONEDNN_SENTENCES = 32
 
 def usable_cores() -> int:
     """Cores that this process may run on."""
+    cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    # A container's share, such as of docker run --cpus; "max": no limit.
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = map(int, _CPU_SHARE.read_text().split())
+        cores = min(cores, max(1, quota // period))
+    return cores
 
 
 def spare_memory() -> None:

@@ -10,8 +10,10 @@ import sentencepiece
 import tensorflow as tf
 from sentencepiece import sentencepiece_model_pb2
 
+from keras_transformer.compat import keep_sentencepiece_model
 from keras_transformer.constants import SPACE, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError, shown
+from keras_transformer.system.checksums import digest
 from keras_transformer.system.files import read_bytes
 from keras_transformer.text.normalization import (
     Normalizer,
@@ -232,6 +234,9 @@ class SentencePieceTokenizer(Tokenizer):
             with tf.init_scope():  # not in a graph that uses it first
                 self._made = tf_text.SentencepieceTokenizer(
                     self._model, out_type=tf.int32
+                )
+                keep_sentencepiece_model(
+                    self._made, self._model, digest(self._model)
                 )
         return self._made
 

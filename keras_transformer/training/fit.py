@@ -126,8 +126,7 @@ def _seeded(seed):
     """Has Python's random numbers follow from a seed, as long as it lasts.
 
     Keras draws the seeds of weights and dropout from them. Its own
-    `set_random_seed` clears TensorFlow's kernels, too, and with them the
-    models of all SentencePiece tokenizers that are there.
+    `set_random_seed` clears TensorFlow's kernels, too.
     """
     before = random.getstate()
     random.seed(seed)

@@ -384,7 +384,7 @@ def read_manifest(folder: str | os.PathLike) -> dict:
             kind = "not a run folder (no manifest.json)"
         raise InputError(
             f"{folder}: {kind}. Expected what `keras-transformer train --out` "
-            "wrote; an export goes with --saved-model"
+            "wrote"
         )
     if not _is_of_a_run(manifest):
         raise InputError(f"{path}: damaged, or not of a run of format {FORMAT}")

@@ -28,7 +28,6 @@ from keras_transformer.errors import InputError
 from keras_transformer.languages import same_language
 from keras_transformer.system.checksums import checksum, digest
 from keras_transformer.system.files import (
-    as_paths,
     check_free,
     new_folder,
     write_json,
@@ -50,6 +49,7 @@ from keras_transformer.translation.shard_folder import (
 )
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.texts import check_n_best
+from keras_transformer.translation.trained_run import TrainedRun
 from keras_transformer.translation.workers import (
     RunTranslatorFactory,
     choose_workers,
@@ -71,7 +71,7 @@ def distill(
     *,
     n_best: int = 1,
     mix: str = "0:1",
-    weights: str = "best",
+    weights: str | None = None,
     decoding: DecodingConfig | None = None,
     workers: int | None = None,
     threads: int = 1,
@@ -102,8 +102,9 @@ def distill(
         n_best: translations of each source, the best of the beam.
         mix: how often the original pairs and the translated ones stand in an
             epoch, ORIGINAL:TRANSLATED.
-        weights: of the teacher: "best", "last" or "average".
-        decoding: the search; None: as the teacher is configured.
+        weights: of the teacher: "best", "last" or "average"; None: those that
+            it translates by.
+        decoding: the search; None: the teacher's.
         workers: processes that translate, 1: this one; None: one a core, if
             there is enough to do, and 1 with a GPU.
         threads: of each.
@@ -112,7 +113,8 @@ def distill(
         tell: called with a line for what a person should know.
         load: called in each process before TensorFlow is used; picklable.
         ensemble: folders of runs that translate together with the teacher, by
-            the mean of their probabilities (Freitag et al. 2017).
+            the mean of their probabilities (Freitag et al. 2017); none: those
+            that do so already.
 
     Returns:
         The distilled data. Its manifest's `distilled` says what it was made
@@ -131,15 +133,16 @@ def distill(
     out = pathlib.Path(os.path.realpath(out))
     if workers == 1:
         set_threads(threads)
+    run = TrainedRun.of(teacher).translating_by(weights, decoding, ensemble)
     job = _Job(
         data if isinstance(data, PreparedData) else PreparedData.load(data),
-        teacher if isinstance(teacher, Run) else Run.load(teacher),
-        weights,
-        decoding,
+        run,
+        run.weights,
+        run.decoding,
         n_best,
         parse_mix(mix),
         threads,
-        tuple(map(Run.load, as_paths(ensemble))),
+        tuple(map(Run.load, run.ensemble)),
     )
     job.check()
     work = out.with_name(f"{out.name}.distilling")

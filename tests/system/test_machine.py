@@ -1,4 +1,5 @@
 import os
+import pathlib
 import resource
 import subprocess
 import sys
@@ -154,5 +155,18 @@ def test_as_many_files_are_open_as_the_system_lets():
 
 
 def test_cores_where_python_does_not_know_which(monkeypatch):
+    monkeypatch.setattr(machine, "_CPU_SHARE", pathlib.Path("/none"))
     monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
     assert machine.usable_cores() == os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("share", "cores"),
+    [("max 100000", 8), ("250000 100000", 2), ("50000 100000", 1)],
+)
+def test_cores_of_a_container(share, cores, tmp_path, monkeypatch):
+    path = tmp_path / "cpu.max"
+    path.write_text(f"{share}\n")
+    monkeypatch.setattr(machine, "_CPU_SHARE", path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    assert machine.usable_cores() == cores

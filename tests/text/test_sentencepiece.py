@@ -1,6 +1,8 @@
+import gc
 import json
 import re
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -39,6 +41,20 @@ def test_a_sample_of_the_text_depends_on_the_seed_alone(
 
     assert train(1) == train(1) != train(2)
     assert b"rules.tsv" not in train(1)  # A temporary path.
+
+
+def test_a_seed_of_keras_leaves_models_where_they_are():
+    one, other = map(train_sentencepiece, (LINES, ["a b c"] * 9), (40, 12))
+    tokenizers = [SentencePieceTokenizer(model) for model in (one, other, one)]
+    texts = ["the walker", "a b"]
+    inside = tf.function(tokenizers[0].tokenize)
+    before = [t.tokenize(texts).to_list() for t in tokenizers]
+    assert before[0] == inside(texts).to_list() == before[2] != before[1]
+    keras.utils.set_random_seed(1)  # clears TensorFlow's kernels
+    tokenizers.pop().tokenize(texts)
+    gc.collect()
+    assert [t.tokenize(texts).to_list() for t in tokenizers] == before[:2]
+    assert inside(texts).to_list() == before[0]
 
 
 @MODELS
