@@ -91,7 +91,7 @@ def test_any_file_can_be_taken_by_lines(run, write, tmp_path, succeed):
         ("a.srt", SRT, ["--field", "a"], ["--field goes with csv"]),
         ("a.txt", "one", ["--field", "a"], ["--field goes with a document"]),
         ("a.srt", SRT, ["--output", "b.srt.gz"], ["b.srt.gz: a document"]),
-        ("a.JSON", '{"a": "one"}', [], ["a.JSON: not a known", "lines, po"]),
+        ("a.JSON", '{"a": "one"}', [], ["a.JSON: not a known", "lines, csv"]),
         ("a.csv", "a\n1\n", [], ["--field NAME of a"]),
         ("a.csv", "a\n1\n", ["--shards", "2"], ["--shards goes with lines"]),
     ],
