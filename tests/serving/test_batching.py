@@ -1,5 +1,6 @@
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -176,6 +177,17 @@ def test_what_nobody_waits_for_is_dropped(batcher, servable):
         late.result(SECONDS)
     assert raised.value.code is Code.DEADLINE_EXCEEDED
     assert servable.batches == [("", [0]), ("", [3])]
+
+
+def test_a_worker_that_waits_keeps_no_version(batcher):
+    one, servable = batcher(), FakeServable()
+    kept = weakref.ref(servable)
+    one.submit(servable, "", x(1)).result(SECONDS)
+    del servable
+    end = time.monotonic() + SECONDS
+    while kept() is not None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_outputs_without_a_row_for_each_of_the_inputs(batcher, servable):

@@ -228,8 +228,7 @@ class Batcher:
                     self._condition.wait(self._seconds_to_wait(free_since))
                     key, tasks = self._take(free_since)
                 self._running.update(tasks)
-            servable, signature = key
-            self._run(servable, signature, tasks)
+            self._run(*key, tasks)
             with self._condition:
                 self._running.difference_update(tasks)
 
