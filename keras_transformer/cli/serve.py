@@ -50,7 +50,7 @@ _LIMITS = {
     "max_text_bytes": "of one sentence, in UTF-8",
     "max_requests": "to predict at once, REST and gRPC each",
     "max_values": "of a JSON body, or strings over gRPC",
-    "max_bytes_in_flight": "of bodies, REST and gRPC each",
+    "max_bytes_in_flight": "of bodies and answers, REST and gRPC each",
     "receive_seconds": "for a request to arrive whole",
     "load_seconds": "for a version to be loaded",
     "drain_seconds": "for requests in flight at the end",

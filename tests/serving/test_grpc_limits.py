@@ -118,6 +118,16 @@ def test_bytes_in_flight_are_limited_over_grpc(serve, toy_configs, monkeypatch):
         predict(channel, {"text": tf.make_tensor_proto(["a"])})
 
 
+def test_bytes_of_an_answer_are_limited_over_grpc(serve, toy_configs):
+    limits = Limits(max_request_bytes=500, max_bytes_in_flight=1)
+    server = serve(models=toy_configs, limits=limits)
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        predict(channel, {"text": broadcast("", 900)}, signature="length")
+        with pytest.raises(grpc.RpcError, match="Too many bytes") as raised:
+            predict(channel, {"text": broadcast("", 1024)}, signature="length")
+    assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
 # Deadlines.
 
 

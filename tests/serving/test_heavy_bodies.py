@@ -150,3 +150,13 @@ def test_long_bodies_keep_no_short_ones_away(serve, toy_configs):
         assert ask(host(server), PREDICT, short).status == 200
     while (answer := ask(host(server), PREDICT, long)).status != 200:
         assert time.monotonic() < end + 20
+
+
+def test_an_answer_counts_among_the_bytes(serve, toy_configs):
+    """17 bytes of arrays for each text; the first 16 KiB are free."""
+    limits = Limits(max_request_bytes=3500, max_bytes_in_flight=1)
+    server = serve(models=toy_configs, limits=limits)
+    for rows, status in ((900, 200), (1024, 429), (900, 200)):
+        document = {"signature_name": "length", "inputs": [""] * rows}
+        body = json.dumps(document, separators=(",", ":")).encode()
+        assert ask(host(server), PREDICT, body).status == status

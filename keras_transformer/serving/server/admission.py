@@ -1,9 +1,9 @@
 """Admission: which requests are refused, and with which error.
 
 A server that is full refuses in three ways: a request beyond `max_requests` of
-its protocol by `RequestSlots.refuse_if_full` (HTTP 429), one whose body is too
-much beside the others' by `BytesInFlight` (429), and one whose model's queue is
-full by `Batcher` (503).
+its protocol by `RequestSlots.refuse_if_full` (HTTP 429), one whose body or
+answer is too much beside the others' by `BytesInFlight` (429), and one whose
+model's queue is full by `Batcher` (503).
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from keras_transformer.contract.status import (
 )
 from keras_transformer.errors import InputError
 
-# Bytes of each body that don't count among those in flight: a short request is
+# Bytes of each request that don't count among those in flight: a short one is
 # taken while long ones fill the server.
 _UNCOUNTED = 16384
 # gRPC has 32 bits for the one in bytes, and for the other in milliseconds.
@@ -41,8 +41,9 @@ class Limits:
         timeout_seconds: within which a REST request is answered.
         max_values: of a JSON body: numbers, strings, lists and objects; and
             of a tensor of strings over gRPC.
-        max_bytes_in_flight: of bodies in the server at once, each over REST
-            and over gRPC; at least one of `max_request_bytes` is taken.
+        max_bytes_in_flight: of bodies and of answers' arrays in the server at
+            once, each over REST and over gRPC; at least one of
+            `max_request_bytes` is taken.
     """
 
     max_request_bytes: int = 4 * 2**20
@@ -113,7 +114,7 @@ class RequestSlots:
 
 
 class BytesInFlight:
-    """Bounds the bytes of bodies that are in the server at once.
+    """Bounds the bytes of requests that are in the server at once.
 
     Args:
         limits: with `max_bytes_in_flight`.
@@ -125,7 +126,7 @@ class BytesInFlight:
 
     @contextlib.contextmanager
     def one_body(self) -> Iterator[Callable[[int], None]]:
-        """Counts the bytes of one body for the time of the block.
+        """Counts the bytes of one request for the time of the block.
 
         Yields:
             `add(count)`, which raises a `ServingError`, RESOURCE_EXHAUSTED, if

@@ -244,7 +244,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                 self._bytes.one_body() as count_bytes,
             ):
                 count_bytes(entry.bytes_in)
-                response = self._predict(request, context, entry)
+                response = self._predict(request, context, entry, count_bytes)
             entry.bytes_out = response.ByteSize()
             return response
 
@@ -267,7 +267,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                     )
             return self._core.metadata(*_spec(request))
 
-    def _predict(self, request, context, entry):
+    def _predict(self, request, context, entry, count_bytes):
         handle = self._core.store.acquire(*_spec(request))
         try:
             entry.version = handle.servable.version
@@ -292,6 +292,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         seconds = _seconds(context)
         future = self._core.submit(handle, signature, inputs, outputs, seconds)
         arrays = _result(future, context, seconds)
+        count_bytes(sum(array.nbytes for array in arrays.values()))
         response = predict_pb2.PredictResponse()
         response.model_spec.name = request.model_spec.name
         response.model_spec.version.value = entry.version

@@ -127,8 +127,8 @@ class _Api:
         with self._bytes.one_body() as count_bytes:
             body = await _body(request, self._core.limits, entry, count_bytes)
             with self._slots.refuse_if_full():
-                answer = _predict(self._core, request, spec, body, entry)
-                return _json(await answer)
+                arguments = self._core, request, spec, body, entry, count_bytes
+                return _json(await _predict(*arguments))
 
     def _about(self, spec, entry, metadata):
         if metadata:
@@ -213,7 +213,7 @@ def _expanded(body, limits):
     return text
 
 
-async def _predict(core, request, spec, body, entry):
+async def _predict(core, request, spec, body, entry, count_bytes):
     """The body of the answer to a request to predict."""
     limits = core.limits
     deadline = time.monotonic() + limits.timeout_seconds
@@ -255,6 +255,8 @@ async def _predict(core, request, spec, body, entry):
     future = core.submit(handle, signature, inputs, (), seconds)
     outputs = await _wait(future, request, seconds)
     size = sum(array.nbytes for array in outputs.values())
+    # Few bytes of text may have an answer of very many numbers.
+    count_bytes(size)
     return await _offload_if_large(
         size, json_tensors.predict_body, outputs, by_rows
     )
