@@ -4,7 +4,7 @@ import weakref
 
 import numpy as np
 import pytest
-from tensorflow.core.framework.types_pb2 import DT_FLOAT
+from tensorflow.core.framework.types_pb2 import DT_FLOAT, DT_STRING
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 from keras_transformer.contract.status import Code, ServingError
@@ -21,6 +21,10 @@ class FakeServable:
 
     name = "toy"
 
+    definition = SignatureDef()
+    definition.inputs["x"].dtype = DT_FLOAT
+    definition.inputs["x"].tensor_shape.unknown_rank = True
+
     def __init__(self):
         self.batches = []
         self.gate = threading.Event()
@@ -31,10 +35,7 @@ class FakeServable:
     def signature(self, name):
         if name not in ("", "other"):
             raise ServingError(Code.FAILED_PRECONDITION, "not found")
-        signature = SignatureDef()
-        signature.inputs["x"].dtype = DT_FLOAT
-        signature.inputs["x"].tensor_shape.unknown_rank = True
-        return signature
+        return self.definition
 
     def run_batch(self, name, inputs, outputs=()):
         self.batches.append((name, inputs["x"].tolist()))
@@ -76,6 +77,23 @@ def held_up(batcher, servable, **parameters):
     busy = one.submit(servable, "", x(0))
     assert servable.started.acquire(timeout=SECONDS)
     return one, busy
+
+
+class FakeTranslator(FakeServable):
+    """Translates to upper case, when its gate is open."""
+
+    definition = SignatureDef()
+    definition.inputs["text"].dtype = DT_STRING
+    definition.inputs["text"].tensor_shape.dim.add(size=-1)
+    for name in ("translation", "score", "truncated", "sentences"):
+        definition.outputs[name].dtype = DT_STRING
+
+    def run_batch(self, name, inputs, outputs=()):
+        self.batches.append(len(inputs["text"]))
+        self.started.release()
+        assert self.gate.wait(SECONDS)
+        texts = [text.upper() for text in inputs["text"]]
+        return {"translation": np.array(texts, object)}
 
 
 def test_requests_are_joined_and_split_again(batcher, servable):
@@ -188,6 +206,45 @@ def test_a_worker_that_waits_keeps_no_version(batcher):
     while kept() is not None:
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def texts(*values):
+    return {"text": np.array(values, object)}
+
+
+@pytest.mark.parametrize(
+    ("values", "sizes"),
+    [
+        ([], [0]),
+        ([b"a"] * 64, [64]),
+        ([b"a"] * 130, [64, 64, 2]),
+        ([b"a" * 20_000] * 2, [1, 1]),
+        ([b"a" * 8192] * 3 + [b"b"], [2, 2]),
+    ],
+)
+def test_a_long_request_runs_in_slices(batcher, values, sizes):
+    translator = FakeTranslator()
+    future = batcher().submit(translator, "", texts(*values))
+    upper = [text.upper() for text in values]
+    assert future.result(SECONDS)["translation"].tolist() == upper
+    assert translator.batches == sizes
+
+
+def test_no_slice_runs_of_what_nobody_waits_for(batcher):
+    one, translator = batcher(), FakeTranslator()
+    translator.gate.clear()
+    long = texts(*[b"a"] * 130)
+    soon = time.monotonic() + 1
+    late = one.submit(translator, "", long, deadline=soon)
+    assert translator.started.acquire(timeout=SECONDS)
+    time.sleep(max(0.0, soon - time.monotonic()))
+    translator.gate.set()
+    with pytest.raises(ServingError) as raised:
+        late.result(SECONDS)
+    assert raised.value.code is Code.DEADLINE_EXCEEDED
+    other = one.submit(translator, "", texts(b"b")).result(SECONDS)
+    assert other["translation"].tolist() == [b"B"]
+    assert translator.batches == [64, 1]
 
 
 def test_outputs_without_a_row_for_each_of_the_inputs(batcher, servable):

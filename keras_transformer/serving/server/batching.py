@@ -7,12 +7,13 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_transformer.contract import layout
 from keras_transformer.contract.status import (
     Code,
     ServingError,
@@ -28,6 +29,10 @@ from keras_transformer.serving.server.signature_tensors import (
 
 if TYPE_CHECKING:
     from keras_transformer.serving.server.servable import Servable
+
+# Of a slice: rows, as many as a graph translates together, and bytes of text,
+# as a text may have hundreds of sentences.
+_SLICE_ROWS, _SLICE_BYTES = 64, 2**14
 
 
 @dataclasses.dataclass(eq=False)
@@ -337,13 +342,13 @@ def _run_together(servable, signature: str, tasks: list) -> list[dict]:
     """
     first = tasks[0]
     if len(tasks) == 1:
-        return [servable.run_batch(signature, first.inputs, first.outputs)]
+        return [_run_in_slices(servable, signature, tasks, first.inputs)]
     inputs = {
         # b rows of each task: (B, ...)
         name: np.concatenate([task.inputs[name] for task in tasks])
         for name in first.inputs
     }
-    outputs = servable.run_batch(signature, inputs, first.outputs)
+    outputs = _run_in_slices(servable, signature, tasks, inputs)
     rows = [task.rows for task in tasks]
     for array in outputs.values():
         if not array.ndim or len(array) != sum(rows):
@@ -358,3 +363,45 @@ def _run_together(servable, signature: str, tasks: list) -> list[dict]:
         {name: array[end - n : end] for name, array in outputs.items()}
         for end, n in zip(ends, rows, strict=True)
     ]
+
+
+def _run_in_slices(servable, signature, tasks, inputs):
+    """The outputs of a batch, while a client waits for them.
+
+    One that has given up would otherwise have a worker translate for minutes.
+    """
+    outputs = []
+    for part in _slices(servable, signature, inputs):
+        if outputs and not any(task.is_awaited() for task in tasks):
+            raise admission.deadline_exceeded()
+        outputs.append(servable.run_batch(signature, part, tasks[0].outputs))
+    if len(outputs) == 1:
+        return outputs[0]
+    return {
+        name: np.concatenate([arrays[name] for arrays in outputs])
+        for name in outputs[0]
+    }
+
+
+def _slices(servable, signature, inputs) -> Iterator[dict]:
+    """Parts of inputs, if the outputs can be put together again."""
+    known = layout.SIGNATURES.get(signature or layout.BEAM)
+    definition = servable.signature(signature)
+    if (
+        count_rows(inputs) <= 1  # Or they differ, which the graph refuses.
+        or known is None
+        or known.varying
+        or {*known.inputs} != {*definition.inputs}
+        or {*known.outputs} != {*definition.outputs}
+    ):
+        yield inputs
+        return
+    begin = size = 0
+    for row, texts in enumerate(zip(*inputs.values(), strict=True)):
+        more = sum(map(len, texts))
+        is_full = row - begin == _SLICE_ROWS or size + more > _SLICE_BYTES
+        if row > begin and is_full:
+            yield {name: array[begin:row] for name, array in inputs.items()}
+            begin, size = row, 0
+        size += more
+    yield {name: array[begin:] for name, array in inputs.items()}
