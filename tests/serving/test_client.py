@@ -207,6 +207,7 @@ def test_without_grpcio_the_user_is_told(monkeypatch):
                 "http://me:secret@a",
             )
         ),
+        ("http://a b", {}, "http://a b:8501, model toy: .*invalid character"),
         ("http://a:b", {}, "Port.*Accepted: http://"),
         ("http://a:99999", {}, "Port.*Accepted: http://"),
         ("grpc://a/b", {}, "gRPC has no path.*Accepted: http://"),

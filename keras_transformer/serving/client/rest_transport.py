@@ -14,9 +14,14 @@ import time
 import urllib.parse
 
 import urllib3
-from urllib3.exceptions import HTTPError, NewConnectionError
+from urllib3.exceptions import (
+    HTTPError,
+    LocationParseError,
+    NewConnectionError,
+)
 
 from keras_transformer.contract.status import Code, code_of_http
+from keras_transformer.errors import InputError
 from keras_transformer.serving.client.request_errors import (
     ServerFailedError,
     deadline_error,
@@ -40,11 +45,17 @@ class RestTransport:
 
     Args:
         target: the model.
+
+    Raises:
+        InputError: its host can't be one.
     """
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._pool = _pool(target)
+        try:
+            self._pool = _pool(target)
+        except LocationParseError as error:
+            raise InputError(f"{target}: {error}") from None
         self._exchanges: set[_Exchange] = set()
         self._output_names: dict[str, list[str]] = {}
         self._path = _path(target)
