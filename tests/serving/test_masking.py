@@ -12,7 +12,11 @@ from keras_transformer.serving.client.remote_translator import (
     RemoteTranslator,
 )
 from keras_transformer.serving.client.request_errors import RequestError
-from keras_transformer.serving.server.masking import masked_pairs, run_masked
+from keras_transformer.serving.server.masking import (
+    masked_pairs,
+    masked_texts,
+    run_masked,
+)
 from keras_transformer.symbols import SYMBOLS
 
 TEXTS = ["a <b>c</b> %s", "d", "<br/>", "e ⟨1⟩f⟨/1⟩", "⟨1⟩ <i>g</i>"]
@@ -75,6 +79,14 @@ def test_pairs_to_score_are_masked_alike():
     assert found["translation"][0].decode() == "⟨1⟩C⟨/1⟩ A"
     uneven = {**inputs, "translation": encoded(["A"])}
     assert masked_pairs(uneven, ()) is uneven
+
+
+def test_texts_to_align_are_masked_as_for_their_translation():
+    many = " ".join(["a %s"] * 3200)
+    wrapped = "<p>a <b>c</b></p>"
+    found = masked_texts({"text": encoded([*TEXTS, wrapped, many, ""])}, ())
+    masked = [MASKED[0], "d", "⟨1/⟩", TEXTS[3], MASKED[2], "a ⟨2⟩c⟨/2⟩"]
+    assert [t.decode() for t in found["text"]] == [*masked, many, ""]
 
 
 def test_no_more_rows_run_at_once_than_were_asked_for():

@@ -12,7 +12,7 @@ import numpy as np
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
 from keras_transformer.data.masking import mask_pairs
-from keras_transformer.documents.markup import find_marks
+from keras_transformer.documents.markup import find_marks, mask_marks
 from keras_transformer.symbols import ANNOTATION, SYMBOL
 from keras_transformer.translation.markup import MaskedLines
 from keras_transformer.translation.request import translations_of
@@ -40,6 +40,24 @@ def masked_pairs(inputs: dict, placeholders: tuple[str, ...]) -> dict:
         name: _encoded(column)
         for name, column in zip(names, columns, strict=True)
     }
+
+
+def masked_texts(inputs: dict, placeholders: tuple[str, ...]) -> dict:
+    """The inputs of a signature that aligns, as `run_masked` translates them.
+
+    A text of so many marks that it is translated in parts stays as it is.
+
+    Args:
+        inputs: `text`, array of bytes `(B,)`.
+        placeholders: regular expressions of markup.
+    """
+    texts = []
+    for text in inputs[layout.TEXT]:
+        line = text.decode("utf-8", "replace")
+        parts = mask_marks(line, find_marks(line, placeholders))
+        is_whole = len(parts) == 1 and not _is_masked(line, placeholders)
+        texts.append(parts[0].unwrapped()[1] if is_whole else line)
+    return {layout.TEXT: _encoded(texts)}
 
 
 def run_masked(

@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
 from keras_transformer.contract.layout import (
+    ALIGN,
     BEAM,
     DESCRIPTION,
     SCORING,
@@ -35,7 +36,11 @@ from keras_transformer.serving.server.loading import (
     stated_data,
     stated_languages,
 )
-from keras_transformer.serving.server.masking import masked_pairs, run_masked
+from keras_transformer.serving.server.masking import (
+    masked_pairs,
+    masked_texts,
+    run_masked,
+)
 from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     tensor_array,
@@ -170,6 +175,8 @@ class Servable:
             return run(inputs, outputs)
         if name == SCORING:
             return run(masked_pairs(inputs, self.placeholders), outputs)
+        if name == ALIGN:
+            return run(masked_texts(inputs, self.placeholders), outputs)
         if name not in TRANSLATING:
             return run(inputs, outputs)
         return run_masked(run, inputs, outputs, self.placeholders)
