@@ -233,7 +233,7 @@ class Batcher:
                     self._condition.wait(self._seconds_to_wait(free_since))
                     key, tasks = self._take(free_since)
                 self._running.update(tasks)
-            self._run(*key, tasks)
+            self._run(key, tasks)
             with self._condition:
                 self._running.difference_update(tasks)
 
@@ -301,11 +301,12 @@ class Batcher:
         )
         return max(0.0, first - time.monotonic())
 
-    def _run(self, servable, signature, tasks):
+    def _run(self, key, tasks):
         # The one before may have taken all the time of this one.
         tasks = [task for task in tasks if task.is_awaited()]
         if not tasks:
             return
+        servable, signature = key
         started = time.monotonic()
         try:
             results = _run_together(servable, signature, tasks)
@@ -315,7 +316,7 @@ class Batcher:
                 tasks[0].fail(as_serving_error(error))
                 return
             for task in tasks:
-                self._run(servable, signature, [task])
+                self._run(key, [task])
             return
         rows = sum(task.rows for task in tasks)
         waits = [started - task.arrived for task in tasks]
@@ -370,7 +371,7 @@ def _run_in_slices(servable, signature, tasks, inputs):
 
     One that has given up would otherwise have a worker translate for minutes.
     """
-    outputs = []
+    outputs: list[dict] = []
     for part in _slices(servable, signature, inputs):
         if outputs and not any(task.is_awaited() for task in tasks):
             raise admission.deadline_exceeded()
