@@ -43,7 +43,7 @@ class TrainingConfig(Section):
     # machine that the run starts on multiplies it, else float32
     precision: Precision = "float32"
     # Parts of a batch computed at the same time, a thread each. None: as many
-    # as there are cores, 1 with a GPU and on JAX.
+    # as there are cores, 8 at most, 1 with a GPU and on JAX.
     threads: Annotated[PositiveInt, at_most(1024)] | None = None
     # exact: pairs of nearly the same length share a batch, in many shapes;
     # few: lengths are padded to three to ten that suit the data, so that few

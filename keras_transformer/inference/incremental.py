@@ -198,7 +198,8 @@ class IncrementalTransformer(Sublayers):
 
         Args:
             ids: int32 `(B, K)`, the tokens at that position.
-            cache: what `start` or the step before returned.
+            cache: what `start` or the step before returned. It is written to:
+                to go on from it twice, copy its tensors first.
             position: int32 scalar, 0 for the start token.
             output: the output layer of the tokens that are scored; None: of
                 all.

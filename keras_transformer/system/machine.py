@@ -62,9 +62,9 @@ def spare_memory() -> None:
 
 
 def use_threads(micro_batches: int) -> None:
-    """Gives each micro-batch that is computed beside the others one thread.
+    """Gives micro-batches that are computed beside each other a thread each.
 
-    The threads share one pool of memory. To be called before TensorFlow's
+    On more cores operations have several. All share one pool of memory. To be called before TensorFlow's
     first operation.
 
     Args:
@@ -73,7 +73,7 @@ def use_threads(micro_batches: int) -> None:
     """
     spare_memory()
     if micro_batches > 1:
-        set_threads(1, micro_batches)
+        set_threads(max(1, usable_cores() // micro_batches), micro_batches)
 
 
 def set_threads(threads: int, operations: int = 1) -> None:

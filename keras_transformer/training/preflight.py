@@ -41,6 +41,10 @@ _FREE = (
 )
 
 
+# A copy of the model is traced for each, which takes 7 seconds and 96 MiB.
+_MOST_THREADS = 8
+
+
 def for_this_machine(config: Config) -> Config:
     """The configuration with what it leaves open chosen: see `left_open`.
 
@@ -52,7 +56,7 @@ def for_this_machine(config: Config) -> Config:
     if "threads" in opened:
         # XLA shares an operation out among the cores itself.
         one = hosts.on_jax() or has_gpu()
-        chosen["threads"] = 1 if one else usable_cores()
+        chosen["threads"] = 1 if one else min(usable_cores(), _MOST_THREADS)
     if "precision" in opened:
         fast = (
             jax_runtime.multiplies_bfloat16()

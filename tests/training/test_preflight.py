@@ -55,6 +55,8 @@ def test_vectors_of_another_width_are_told_before_anything_is_written(
 def test_open_values_are_chosen(monkeypatch, fast, precision):
     monkeypatch.setattr(preflight, "multiplies_bfloat16", lambda: fast)
     monkeypatch.setattr(preflight, "has_gpu", lambda: False)
+    monkeypatch.setattr(preflight, "usable_cores", lambda: 64)
+    assert preflight.for_this_machine(Config()).training.threads == 8
     monkeypatch.setattr(preflight, "usable_cores", lambda: 3)
     config = Config().updated({"training": {"precision": "auto"}})
     opened = "threads", "precision", "length_buckets"
