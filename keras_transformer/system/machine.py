@@ -64,8 +64,8 @@ def spare_memory() -> None:
 def use_threads(micro_batches: int) -> None:
     """Gives micro-batches that are computed beside each other a thread each.
 
-    On more cores operations have several. All share one pool of memory. To be called before TensorFlow's
-    first operation.
+    On more cores operations have several. All share one pool of memory. To be
+    called before TensorFlow's first operation.
 
     Args:
         micro_batches: see `TrainingConfig.threads`; 1: operations keep all
