@@ -179,7 +179,7 @@ DAMAGE = {
     "pickle": (hostile_pickle, "__builtin__.print"),
     "legacy": (
         lambda f: replace_weights(f, pickle.dumps({})),
-        "before PyTorch 1.6",
+        "damaged.*not a zip file",
     ),
     "gap": (gap, "whose ids aren't 0 to"),
     "sizes": (

@@ -18,7 +18,6 @@ from tests.cli.test_ctranslate2 import (  # noqa: F401
     LINES,
     exported,
     guide_commands,
-    toy,
     translate,
     truncate,
 )
@@ -160,7 +159,7 @@ def test_other_than_one_translation_a_text_is_refused(
     assert raised.value.http_status == 400
 
 
-def test_ids_are_those_of_the_tokenizer(client, toy):  # noqa: F811
+def test_ids_are_those_of_the_tokenizer(client, toy):
     from keras_transformer.text.tokenizer import load_tokenizer
 
     ids = load_tokenizer(toy / "source_tokenizer").tokenize(LINES).to_list()

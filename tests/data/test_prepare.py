@@ -384,7 +384,7 @@ def test_fraction_that_gives_an_empty_split(write, corpus, tmp_path):
     refused([corpus], tmp_path, "leaves a split empty", 0.0001)
     one_source = write("one.tsv", "a\t中\na\t文\n")
     refused([one_source], tmp_path, "2 pairs leaves a split empty", 0.9)
-    answers = write("yes.tsv", "".join(f"{n}\t是\n" for n in range(50)))
+    answers = write("yes.tsv", "".join(f"w{n}\t是\n" for n in range(50)))
     refused([answers], tmp_path, "whose translations few others have", 0.5)
 
 
@@ -621,7 +621,12 @@ def test_names_and_other_files_that_are_swapped_are_told(write, tmp_path):
     held_out = write("test.zh", "一只猫\n"), write("test.en", "a cat\n")
     named = write("a.zh-en.tsv", "a cat\t一只猫\n")
     with pytest.warns(UserWarning, match="swapped") as caught:
-        kt.prepare([named], tmp_path / "data", word_data(), held_out=[held_out])
+        kt.prepare(
+            [named],
+            tmp_path / "data",
+            word_data(remove_leaked="side"),
+            held_out=[held_out],
+        )
     by_name, of_held_out = [str(warning.message) for warning in caught]
     assert "by its name the columns are swapped: zh comes first" in by_name
     assert f"Try {held_out[1]},{held_out[0]}" in of_held_out
