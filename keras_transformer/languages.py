@@ -145,8 +145,13 @@ _WORDLIKE = {"HAN", "KANA", "HANGUL"}
 
 def base_language(tag: str) -> str:
     """The language of a tag: "pt" for "pt-BR", "pt_BR" or "por_Latn"."""
-    language = tag.strip().lower().replace("_", "-").split("-")[0]
+    language = _subtags(tag)[0]
     return _TWO_LETTERS.get(language, language)
+
+
+def _subtags(tag):
+    """A tag's parts: the language's code, then script, region and others."""
+    return tag.strip().lower().replace("_", "-").split("-")
 
 
 def is_tag(tag: str) -> bool:
@@ -176,7 +181,7 @@ def is_simplified_chinese(tag: str) -> bool:
     language = base_language(tag)
     if language not in _CHINESE:
         return False
-    _, *subtags = tag.strip().lower().replace("_", "-").split("-")
+    _, *subtags = _subtags(tag)
     if "hans" in subtags or "hant" in subtags:
         return "hans" in subtags
     if not _TRADITIONAL_REGIONS.isdisjoint(subtags):
@@ -192,13 +197,9 @@ def same_language(one: str, other: str) -> bool:
 
 def tag_of_language(tags: Iterable[str], language: str) -> str | None:
     """The tag of a language: the same one, or the first of a variant."""
-
-    def spelled(tag):
-        return tag.lower().replace("_", "-")
-
     return min(
         (tag for tag in tags if same_language(tag, language)),
-        key=lambda tag: spelled(tag) != spelled(language),
+        key=lambda tag: _subtags(tag) != _subtags(language),
         default=None,
     )
 
@@ -228,7 +229,7 @@ def scripts_of_language(tag: str) -> frozenset[str]:
         Names of scripts; none for a language or script that isn't known
         here.
     """
-    _, *subtags = tag.strip().lower().replace("_", "-").split("-")
+    _, *subtags = _subtags(tag)
     for subtag in subtags:
         if len(subtag) == 4 and subtag.isalpha():
             return frozenset(_SCRIPT_SUBTAGS.get(subtag, ()))
