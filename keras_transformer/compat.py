@@ -29,6 +29,15 @@ def kernel_variable(dense: keras.layers.Dense) -> keras.Variable:
     return dense._kernel
 
 
+def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
+    """The variable behind `keras.layers.Embedding.embeddings`.
+
+    As `kernel_variable`: training with tied embeddings fails without
+    `_embeddings`.
+    """
+    return embedding._embeddings
+
+
 def keep_sentencepiece_model(
     tokenizer: tf.Module, model: bytes, name: str
 ) -> None:
@@ -54,15 +63,6 @@ def keep_sentencepiece_model(
             )
 
     tokenizer._model_resource = Named(model, None)
-
-
-def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
-    """The variable behind `keras.layers.Embedding.embeddings`.
-
-    As `kernel_variable`: training with tied embeddings fails without
-    `_embeddings`.
-    """
-    return embedding._embeddings
 
 
 def implicit_mask(x: Tensor) -> Tensor | None:

@@ -126,7 +126,7 @@ def _seeded(seed):
     """Has Python's random numbers follow from a seed, as long as it lasts.
 
     Keras draws the seeds of weights and dropout from them. Its own
-    `set_random_seed` clears TensorFlow's kernels, too.
+    `set_random_seed` also changes those of NumPy and TensorFlow, for good.
     """
     before = random.getstate()
     random.seed(seed)
