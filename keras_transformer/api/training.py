@@ -418,6 +418,13 @@ class TrainingNotes(Observer):
             f"score, and training.early_stopping is {training.early_stopping}"
         )
 
+    def diverged(self, epochs: int) -> None:
+        """See `Observer.diverged`."""
+        self._say(
+            f"ended after epoch {epochs} of {self._training.epochs}: weights "
+            "are no numbers any more. Try a smaller training.learning_rate"
+        )
+
 
 def _duration(seconds):
     """A time as people say it."""

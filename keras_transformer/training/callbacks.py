@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
+import numpy as np
 
 from keras_transformer.training import hosts
 from keras_transformer.training.step_logs import StepLogs
@@ -179,26 +180,32 @@ def _are_finite(scores, *names):
 class KeepBest(keras.callbacks.Callback):
     """Saves the best and the newest weights; stops when no better come.
 
-    What is best is decided by `training.best_by`, without a dev set by the
-    training cross-entropy. An average of epochs that scores better than each
-    epoch so far becomes the best; where the newest is the best, so does each.
+    What is best is decided by `training.best_by`; without a dev set the
+    newest is, as the training loss falls in nearly each epoch. An average of
+    epochs that scores better than each epoch so far becomes the best; where
+    the newest is the best, so does each.
 
     Args:
         run: `Run`.
+        has_dev: whether there is a dev set.
 
     Attributes:
         finished: epochs that have ended.
+        diverged: whether weights are NaN or infinite. Training has ended then:
+            no step makes them numbers again.
         memory: what a checkpoint keeps of it.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, has_dev: bool) -> None:
         super().__init__()
         training = run.config.training
         self._run = run
-        self._score, self._more_is_better = _CRITERIA[training.best_by]
+        by = training.best_by if has_dev else "last"
+        self._score, self._more_is_better = _CRITERIA[by]
         self._patience = training.early_stopping
         self._averages = training.average_epochs > 0
         self.finished = 0
+        self.diverged = False
         # Best score, its epoch, and the newest epoch that was scored.
         self.memory: dict[str, Any] = {
             "best": None,
@@ -217,9 +224,6 @@ class KeepBest(keras.callbacks.Callback):
             mean = _are_finite(scores, "val_average_cross_entropy")
             averaged = self._averages and good and mean
             average = epoch + 0.5 if averaged else None
-        if own is None and self._score == "cross_entropy":
-            # Not the loss, of which smoothing and weights are part.
-            own = scores["cross_entropy"]
         if own is not None:
             self.memory["scored"] = epoch
         if self._improves(own, epoch):
@@ -229,7 +233,14 @@ class KeepBest(keras.callbacks.Callback):
             self._run.promote_average()
         self._run.save_weights(self.model, "last", epoch + 1, scores)
         self.finished = epoch + 1
-        if self.exhausted():
+        # In float16 a loss may be NaN where the step was skipped.
+        self.diverged = not _are_finite(
+            scores, "loss", "val_cross_entropy"
+        ) and not all(
+            np.isfinite(keras.ops.convert_to_numpy(weight)).all()
+            for weight in self.model.trainable_weights
+        )
+        if self.exhausted() or self.diverged:
             self.model.stop_training = True
 
     def _improves(self, score, epoch):

@@ -193,7 +193,7 @@ def _fit_locked(
     )
     dev = _dev_batches(prepared, run.config)
     speed = Speed(cross_entropy)
-    keep_best = KeepBest(run)
+    keep_best = KeepBest(run, dev is not None)
     checkpoint = Checkpoint(
         path, run.id, batches, keep_best, speed, training, stop_requested
     )
@@ -233,7 +233,9 @@ def _fit_locked(
                 shuffle=False,  # the batches do that
                 verbose=verbose,
             )
-    if keep_best.finished < training.epochs and keep_best.exhausted():
+    if keep_best.diverged:
+        observer.diverged(keep_best.finished)
+    elif keep_best.finished < training.epochs and keep_best.exhausted():
         observer.stopped_early(keep_best.finished)
     interpolation.use(True)
     return model

@@ -35,5 +35,8 @@ class Observer:
     def stopped_early(self, epochs: int) -> None:
         """`training.early_stopping` ended it after so many epochs."""
 
+    def diverged(self, epochs: int) -> None:
+        """Weights that are no numbers ended it after so many epochs."""
+
     def close(self) -> None:
         """After the training, also if it was interrupted or failed."""

@@ -2,6 +2,7 @@
 
 import types
 
+import keras
 import pytest
 
 from keras_transformer.config import Config
@@ -27,10 +28,11 @@ class FakeRun:
         assert scores["epoch"] == self.best
 
 
-def watch(epochs, **training):
+def watch(epochs, has_dev=True, **training):
     """What is best after epochs of such logs, and whether it stopped."""
-    run, model = FakeRun(**training), types.SimpleNamespace(stop_training=False)
-    keep_best = KeepBest(run)
+    run = FakeRun(**training)
+    model = types.SimpleNamespace(stop_training=False, trainable_weights=[])
+    keep_best = KeepBest(run, has_dev)
     keep_best.set_model(model)
     stopped = None
     for epoch, logs in enumerate(epochs):
@@ -52,13 +54,29 @@ def test_the_lowest_loss_is_the_best():
     assert watch(epochs) == (2, None)
 
 
-def test_without_dev_the_training_cross_entropy_decides():
-    epochs = logs("cross_entropy", 3.0, 1.0, 2.0)
-    assert watch(epochs) == (2, None)
-    # Not the loss, of which smoothing and weights are part.
-    for epoch, loss in zip(epochs, (2.0, 9.0, 8.0), strict=True):
-        epoch["loss"] = loss
-    assert watch(epochs) == (2, None)
+def test_without_dev_the_newest_is_the_best_and_patience_is_not_lost():
+    epochs = logs("cross_entropy", 3.0, 1.0, 2.0, 2.0)
+    options = {"has_dev": False, "early_stopping": 1}
+    assert watch(epochs, **options) == (4, None)
+    expected = ("average at 3", None)
+    assert watch(epochs, **options, average_epochs=2) == expected
+
+
+def test_weights_that_are_no_numbers_end_training():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    keep_best = KeepBest(FakeRun(), has_dev=True)
+    model.stop_training = False
+    keep_best.set_model(model)
+    good, bad = {"loss": 5.0, "val_cross_entropy": 5.0}, {"loss": float("nan")}
+    for logs_, weight, ends in (
+        (good, 1.0, False),
+        (bad, 1.0, False),
+        (bad, float("nan"), True),
+    ):
+        model.trainable_weights[0].assign([[weight]])
+        keep_best.on_epoch_end(0, logs_)
+        assert keep_best.diverged == ends
+        assert bool(model.stop_training) == ends
 
 
 def test_the_highest_bleu_is_the_best_whatever_the_loss():
