@@ -62,7 +62,8 @@ def _measure(count, pairs, options):
         words += ["--target-language", options.target_language]
         words += ["--set=data.remove_leaked=side"]
         steps.run(["prepare", *words, "--out", data])
-    words = [] if options.epochs is None else [f"--epochs={options.epochs}"]
+    words = [f"--set={setting}" for setting in options.set]
+    words += [] if options.epochs is None else [f"--epochs={options.epochs}"]
     steps.train(data, run, words)
     scores = steps.evaluate(run, out / "dev.tsv", _result(options, count))
     history = (run / "history.jsonl").read_text("utf-8").splitlines()
@@ -109,6 +110,7 @@ def _parser():
     add("--out", required=True, type=pathlib.Path)
     add("--pairs", type=int, nargs="+", default=[3_000, 10_000, 30_000])
     add("--epochs", type=int, help="of each training (default: the preset's)")
+    add("--set", nargs="+", default=[], help="settings of the trainings")
     add("--picture", type=pathlib.Path, help="a file such as amounts.svg")
     add("--quick", action="store_true", help=command.QUICK_NOTE)
     return parser
