@@ -15,24 +15,26 @@ from collections.abc import Iterable
 _CHINESE = ("zh", "yue", "lzh", "wuu")
 _TRADITIONAL_REGIONS = {"tw", "hk", "mo"}
 
-# ISO 639-1 codes, each with those of ISO 639-2 and 639-3 of the same language.
+# ISO 639-1 codes, each with those of ISO 639-2 and 639-3 of the same language,
+# and the country that is taken for it where that is no other language's code.
 _SAME = (
     "af afr; am amh; ar ara arb ary arz; as asm; az aze azj; ba bak; be bel; "
     "bg bul; bn ben; bo bod tib; br bre; bs bos; ca cat; ce che; co cos; cs "
-    "ces cze; cv chv; cy cym wel; da dan; de deu ger; dz dzo; el ell gre; en "
-    "eng; eo epo; es spa; et est ekk; eu eus baq; fa fas per pes; fi fin; fo "
-    "fao; fr fra fre; fy fry; ga gle; gd gla; gl glg; gu guj; ha hau; he heb "
-    "iw; hi hin; hr hrv; ht hat; hu hun; hy hye arm; id ind; ig ibo; is isl "
-    "ice; it ita; ja jpn; jv jav; ka kat geo; kk kaz; km khm; kn kan; ko kor; "
-    "ku kur kmr; ky kir; la lat; lb ltz; lo lao; lt lit; lv lav lvs; mg mlg "
-    "plt; mi mri mao; mk mkd mac; ml mal; mn mon khk; mr mar; ms msa may zsm; "
-    "mt mlt; my mya bur; nb nob; ne nep npi; nl nld dut; nn nno; no nor; ny "
-    "nya; oc oci; or ori ory; os oss; pa pan; pl pol; ps pus pbt; pt por; qu "
-    "que quy; rm roh; ro ron rum; ru rus; rw kin; sa san; sd snd; si sin; sk "
-    "slk slo; sl slv; sm smo; sn sna; so som; sq sqi alb als; sr srp; st sot; "
-    "su sun; sv swe; sw swa swh; ta tam; te tel; tg tgk; th tha; ti tir; tk "
-    "tuk; tl tgl; tr tur; tt tat; ug uig; uk ukr; ur urd; uz uzb uzn; vi vie; "
-    "vo vol; wo wol; xh xho; yi yid ydd; yo yor; zh zho chi cmn; zu zul"
+    "ces cze cz; cv chv; cy cym wel; da dan dk; de deu ger; dz dzo; el ell "
+    "gre gr; en eng; eo epo; es spa; et est ekk; eu eus baq; fa fas per pes; "
+    "fi fin; fo fao; fr fra fre; fy fry; ga gle; gd gla; gl glg; gu guj; ha "
+    "hau; he heb iw; hi hin; hr hrv; ht hat; hu hun; hy hye arm; id ind; ig "
+    "ibo; is isl ice; it ita; ja jpn jp; jv jav; ka kat geo; kk kaz; km khm; "
+    "kn kan; ko kor; ku kur kmr; ky kir; la lat; lb ltz; lo lao; lt lit; lv "
+    "lav lvs; mg mlg plt; mi mri mao; mk mkd mac; ml mal; mn mon khk; mr mar; "
+    "ms msa may zsm; mt mlt; my mya bur; nb nob; ne nep npi; nl nld dut; nn "
+    "nno; no nor; ny nya; oc oci; or ori ory; os oss; pa pan; pl pol; ps pus "
+    "pbt; pt por; qu que quy; rm roh; ro ron rum; ru rus; rw kin; sa san; sd "
+    "snd; si sin; sk slk slo; sl slv; sm smo; sn sna; so som; sq sqi alb als; "
+    "sr srp; st sot; su sun; sv swe; sw swa swh; ta tam; te tel; tg tgk; th "
+    "tha; ti tir; tk tuk; tl tgl; tr tur; tt tat; ug uig; uk ukr ua; ur urd; "
+    "uz uzb uzn; vi vie; vo vol; wo wol; xh xho; yi yid ydd; yo yor; zh zho "
+    "chi cmn cn; zu zul"
 )
 _TWO_LETTERS = {
     code: codes.split()[0]
@@ -196,10 +198,19 @@ def same_language(one: str, other: str) -> bool:
 
 
 def tag_of_language(tags: Iterable[str], language: str) -> str | None:
-    """The tag of a language: the same one, or the first of a variant."""
+    """The tag of a language: the same one, or the first in its script, or the
+    first of a variant.
+    """
+
+    def script(tag):
+        return scripts_of_language(tag), is_simplified_chinese(tag)
+
     return min(
         (tag for tag in tags if same_language(tag, language)),
-        key=lambda tag: _subtags(tag) != _subtags(language),
+        key=lambda tag: (
+            _subtags(tag) != _subtags(language),
+            script(tag) != script(language),
+        ),
         default=None,
     )
 

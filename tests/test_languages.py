@@ -10,6 +10,7 @@ from keras_transformer.languages import (
     is_tag,
     same_language,
     scripts_of_language,
+    tag_of_language,
 )
 
 
@@ -49,6 +50,22 @@ def test_the_language_of_a_tag_is_its_first_part():
     assert same_language("deu_Latn", "de-CH")
     assert same_language("zho_Hans", "yue")
     assert not same_language("nl", "de")
+    assert same_language("cn", "zh")
+
+
+@pytest.mark.parametrize(
+    ("tags", "language", "expected"),
+    [
+        ("zh-CN zh-TW", "zh-Hant", "zh-TW"),
+        ("zh-CN zh-TW", "zh-HK", "zh-TW"),
+        ("zh-TW zh-CN", "zh", "zh-CN"),
+        ("sr-latn-rs sr-cyrl-rs", "sr-Cyrl", "sr-cyrl-rs"),
+        ("en pt-BR pt", "pt", "pt"),
+        ("en-GB", "de", None),
+    ],
+)
+def test_the_tag_of_a_language_is_in_its_script(tags, language, expected):
+    assert tag_of_language(tags.split(), language) == expected
 
 
 def test_tags_are_told_from_names():
