@@ -25,7 +25,10 @@ from keras_transformer.documents.markup import (
 
 # A tag that was written as characters, and what other Markdown than CommonMark
 # has for footnotes and a table of contents.
-_VERBATIM = re.compile(r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\])")
+_VERBATIM = re.compile(
+    r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\]"
+    r"|(?<!\S):[a-z0-9_+-]+:(?!\S))"
+)
 _FRONT_MATTER = re.compile(
     r"\ufeff?(---|\+\+\+)\n.*?\n(?:\1|\.\.\.)\n", re.DOTALL
 )
@@ -34,6 +37,8 @@ _SPELT = "of Markdown that wasn't found in the file"
 _IN_HTML = "in blocks of HTML"
 # An item of a list of tasks, as GitHub has it.
 _TASK = re.compile(r"\[[ xX]\] +")
+# The first line of an alert of GitHub, Docusaurus or MkDocs.
+_ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
 # What would be read as markup where it was escaped or isn't any.
 _SPECIAL = re.compile(
     r"[\\*`\[\]]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])|~(?=~)|#(?=#*$)"
@@ -119,8 +124,18 @@ class Markdown:
         Each line may have a prefix. None if the file has it in another form.
         """
         start, end = -1, place
+        lines = [line.strip() for line in token.content.split("\n")]
+        children = token.children
+        if _ALERT.fullmatch(lines[0]):
+            end = self._content.find(lines.pop(0), end, last)
+            if not lines:
+                return _Inline("", {}, end, end, is_cell)
+            breaks = [child.type == "softbreak" for child in children]
+            children = children[breaks.index(True) + 1 :]
+            if len(lines) > 1 and lines[-1] == ":::":
+                del lines[-1], children[-2:]
         # A tab before a line has become spaces.
-        for line in map(str.strip, token.content.split("\n")):
+        for line in lines:
             found = self._content.find(line, end, last)
             if found < 0 and is_cell:
                 line = line.replace("|", r"\|")
@@ -131,8 +146,8 @@ class Markdown:
             end = found + len(line)
         if task := _TASK.match(token.content):
             start += task.end()
-            token.children[0].content = token.children[0].content[task.end() :]
-        return _Inline(*_tagged(token.children), start, end, is_cell)
+            children[0].content = children[0].content[task.end() :]
+        return _Inline(*_tagged(children), start, end, is_cell)
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
@@ -255,12 +270,13 @@ _UNTRANSLATED = "script style pre textarea template svg math".split()
 _OTHER_ENCODING = re.compile(
     r"<meta\b[^<>]*\bcharset\s*=\s*[\"']?\s*(?!utf-?8\b)\w", re.IGNORECASE
 )
-_MAY_BREAK = re.compile(r"</?wbr\b|&shy;", re.IGNORECASE)
+_MAY_BREAK = re.compile(r"</?wbr(?![\w-])|&shy;", re.IGNORECASE)
+_REST_OF_ENTITY = re.compile(r"#?\w+;")
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
 _PIECES = re.compile(
     # To the end of the page where they aren't closed, as browsers read them.
     r"(<!--.*?(?:-->|\Z)|<[!?].*?(?:>|\Z)"
-    rf"|<({'|'.join(_UNTRANSLATED)})\b.*?(?:(</\2\s*>)|\Z)"
+    rf"|<({'|'.join(_UNTRANSLATED)})(?![\w-]).*?(?:(</\2\s*>)|\Z)"
     r"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -268,8 +284,8 @@ _PIECES = re.compile(
 
 # Begins an element that isn't translated.
 _CODE = re.compile(
-    r"<(code|kbd|math|rp|rt|samp|svg|var)\b[^<>]*>"
-    r"|<(\w+)\b[^<>]*\btranslate=[\"']?no\b[^<>]*>",
+    r"<(code|kbd|math|rp|rt|samp|svg|var)(?![\w-])[^<>]*>"
+    r"|<([\w-]+)(?![\w-])[^<>]*\btranslate=[\"']?no\b[^<>]*>",
     re.IGNORECASE,
 )
 
@@ -334,13 +350,15 @@ def _html_pieces(content):
             yield content[end : match.start()], True
         name = _TAG_NAME.match(match[0])
         phrasing = name is not None and name[1].lower() in _PHRASING
+        # React writes an empty comment beside each value in a text.
+        phrasing = phrasing or re.fullmatch(r"<!--\s*-->", match[0])
         if match[2]:  # Not the rest of a page where it isn't closed.
             phrasing = phrasing and match[3] is not None
         code = _CODE.match(match[0])
         end = match.end()
         if code and code[2] and not match[2]:
             end = _end_of(content, code[2], end)
-        yield content[match.start() : end], phrasing
+        yield content[match.start() : end], bool(phrasing)
     if content[end:]:
         yield content[end:], True
 
@@ -373,6 +391,8 @@ def _without_codes(text):
         if _MAY_BREAK.match(match[0]):
             return ""  # Another word breaks elsewhere.
         found = html.unescape(match[0])
+        if found == "&" and not _REST_OF_ENTITY.match(plain, match.end()):
+            return found
         # A tag stays with the entities of its attributes.
         if match[0].startswith("<") or set(found) & set("&<>"):
             return match[0]

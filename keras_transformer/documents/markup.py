@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from keras_transformer.config.data import is_pattern
 from keras_transformer.errors import InputError, shown
+from keras_transformer.languages import script_of_character
 from keras_transformer.symbols import (
     ANNOTATION,
     CLOSING,
@@ -44,10 +45,12 @@ for _ in range(4):
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,){_BRACES}"
     rf"|%%|%[A-Z_]{{3,}}|%<\w+>{_LETTER}*+"
-    r"|%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*+(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
+    r"|%(?:\(\w+\))?(?:\d+\$)?"
+    # No flag in "5%-Hürde", and not Turkish "%50".
+    r"(?:(?<!\d%)(?<!\d\s%)[#0\-+]++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
     # With letters behind it, but for "50%ige"; no script without spaces.
     rf"(?:(?<!\d%.)(?<!\d\s%.){_LETTER}*+|(?!{_LETTER}))"
-    r"|%\d+|\{\{[^{}]*\}\}|[$#%]?\{(?:[^{}<>\s](?:[^{}<>]|(?<=:)[<>])*)?\}"
+    r"|%[1-9](?!\d)|\{\{[^{}]*\}\}|[$#%]?\{(?:[^{}<>\s](?:[^{}<>]|(?<=:)[<>])*)?\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
 )
 _NO_ADDRESS = r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》"
@@ -335,7 +338,7 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
 
 
 def _is_word(character):
-    return character.isalnum() and not is_wide(character)
+    return character.isalnum() and not is_unspaced(character)
 
 
 def _append(before, after, places):
@@ -495,9 +498,10 @@ def _alone(text, place, spaces, translation, tokens, depth, index):
 def _needs_space(neighbour):
     """True if a space belongs between a mark and a character beside it."""
     spaced = neighbour.isspace() or neighbour in _CLOSING
-    return bool(neighbour) and not spaced and not is_wide(neighbour)
+    return bool(neighbour) and not spaced and not is_unspaced(neighbour)
 
 
-def is_wide(character: str) -> bool:
-    """True if a character fills two columns, as those of East Asia."""
-    return unicodedata.east_asian_width(character) in "WF"
+def is_unspaced(character: str) -> bool:
+    """True for a character of East Asia, but for Korean, which has spaces."""
+    wide = unicodedata.east_asian_width(character) in "WF"
+    return wide and script_of_character(character) != "HANGUL"

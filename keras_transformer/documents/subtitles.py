@@ -11,10 +11,11 @@ Guide for the 42 columns of a line.
 import dataclasses
 import pathlib
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.documents.document import read_text
-from keras_transformer.documents.markup import is_wide
+from keras_transformer.documents.markup import is_unspaced
 from keras_transformer.errors import InputError
 
 _TIMES = re.compile(
@@ -191,8 +192,8 @@ def _joined(texts):
     """Texts in a row, a space between them where their script has one."""
     whole = ""
     for text in texts:
-        wide = whole and is_wide(whole[-1]) and is_wide(text[0])
-        whole += text if wide or not whole else f" {text}"
+        unspaced = whole and is_unspaced(whole[-1]) and is_unspaced(text[0])
+        whole += text if unspaced or not whole else f" {text}"
     return whole
 
 
@@ -201,8 +202,8 @@ def _units(text) -> list[str]:
     units: list[str] = []
     before = " "
     for character in text:
-        wide = is_wide(before) or is_wide(character)
-        begins = before.isspace() or (wide and character not in _NOT_FIRST)
+        unspaced = is_unspaced(before) or is_unspaced(character)
+        begins = before.isspace() or (unspaced and character not in _NOT_FIRST)
         if begins and not character.isspace():
             units.append("")
         if units:
@@ -212,7 +213,8 @@ def _units(text) -> list[str]:
 
 
 def _width(text):
-    return sum(2 if is_wide(character) else 1 for character in text)
+    wide = map(unicodedata.east_asian_width, text)
+    return sum(2 if width in "WF" else 1 for width in wide)
 
 
 def _spread(text: str, shares: Sequence[int]) -> list[str]:

@@ -37,6 +37,9 @@ class Table:
         self._mark = _MARK if content.startswith(_MARK) else ""
         content = content.removeprefix(_MARK)
         self._newline = "\r\n" if "\r\n" in content else "\n"
+        header = content.partition("\n")[0]
+        if delimiter == "," and ";" in header and "," not in header:
+            delimiter = ";"  # as Excel writes it where 1.5 is 1,5
         self._delimiter = delimiter
         self._rows = _plain_rows(content) if delimiter == "\t" else []
         # Lines of TSV have as many columns without a look at quotes.

@@ -109,6 +109,23 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
         assert again[0].count("<") == document.texts[0].count("<")
 
 
+@pytest.mark.parametrize(
+    ("content", "texts", "expected"),
+    [
+        ("> [!NOTE]\n> Of\n> use.\n", ["Of use."], "> [!NOTE]\n> Of use.\n"),
+        (":::tip A\nMy\ntip.\n:::\n", ["My tip."], ":::tip A\nMy tip.\n:::\n"),
+        (":::tip\n\nMy tip.\n\n:::\n", ["My tip."], None),
+        ('!!! note "A"\n    Of use.\n', ["Of use."], None),
+        (":warning: Stop at 1:20:30.\n", ["<x1/> Stop at 1:20:30."], None),
+    ],
+)
+def test_alerts_keep_their_first_line(markdown, content, texts, expected):
+    document = markdown(content)
+    assert document.texts == texts
+    written = b"".join(document.translated(texts)).decode()
+    assert written == (expected or content)
+
+
 def test_characters_stay_characters(markdown):
     document = markdown("Five \\* six\n")
     assert document.texts == ["Five * six"]
@@ -194,7 +211,7 @@ def html(tmp_path, content):
     [
         (
             "<p>Caf&eacute; don&#39;t A&nbsp;B &amp; &lt;b&gt;</p>",
-            "Café don't A B &amp; &lt;b&gt;",
+            "Café don't A B & &lt;b&gt;",
             "<p>Café don't A B &amp; &lt;b&gt;</p>",
         ),
         (
@@ -227,8 +244,14 @@ def html(tmp_path, content):
         ("<p>a <img translate=no> b</p><p>1</p>", "a <x1/> b", None),
         (
             "<p>&copy 2020 &nbspA AT&T &lt; &amp</p>",
-            "© 2020 A AT&T &lt; &amp",
-            "<p>© 2020 A AT&amp;T &lt; &amp;amp</p>",
+            "© 2020 A AT&T &lt; &",
+            "<p>© 2020 A AT&amp;T &lt; &amp;</p>",
+        ),
+        ("<p>Q&amp;A, &amp;lt;</p>", "Q&A, &amp;lt;", None),
+        (
+            "<svg-icon></svg-icon><p>Hi, <!-- -->Ann<!-- -->.</p><!-- a -->",
+            "Hi, <!-- -->Ann<!-- -->.",
+            None,
         ),
         ("<p>super<wbr>long&shy;er</p>", "superlonger", "<p>superlonger</p>"),
     ],
@@ -265,7 +288,7 @@ def test_each_block_of_a_page_is_a_text(tmp_path):
     assert html(tmp_path, HTML).texts == [
         "A page",
         "The <em>first</em> page",
-        'Tom &amp; <a href="x>y">Jerry</a>',
+        'Tom & <a href="x>y">Jerry</a>',
         "are here.",
         "one",
         "two",

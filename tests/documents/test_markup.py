@@ -67,6 +67,7 @@ def placed(source, translation, alignment):
             "%{count} %<n>s %<PRIu64>".split(),
         ),
         ("50%ige, 50 %ige, 5%s, 50% der, a % b", ["%s"]),
+        ("5%-Hürde, 100%-os, %50 indirim, %-5d, %1", ["%-5d", "%1"]),
         ("%PRODUCTNAME Writer", ["%PRODUCTNAME"]),
         (
             "See https://a.org/x?y=1. Mail a.b@c.org!",

@@ -201,6 +201,18 @@ def test_an_address_may_be_wider_than_a_line(tmp_path):
     assert " ".join(lines) == text
 
 
+def test_korean_has_spaces(tmp_path):
+    path = tmp_path / "a.srt"
+    times = "00:00:01,000 --> 00:00:02,000", "00:00:02,000 --> 00:00:03,000"
+    content = (
+        f"1\n{times[0]}\n나는 오늘 아침에\n\n2\n{times[1]}\n학교에 갔다.\n"
+    )
+    path.write_text(content, "utf-8")
+    document = Subtitles(path)
+    assert document.texts == ["나는 오늘 아침에 학교에 갔다."]
+    assert b"".join(document.translated(document.texts)).decode() == content
+
+
 def test_chinese_is_laid_out_by_characters(tmp_path):
     document = read(tmp_path, SRT)
     texts = ["她说他们明天会来。", "真的吗？", "是的。", "♪ 啦", "[门]"]

@@ -46,6 +46,7 @@ def read(tmp_path, name, content, field=None):
             'en\tn\n"<two\nlines>"\t1\n',
         ),
         ("a.csv", "x:y\na\n", "x:y", "x:y\n<a>\n"),
+        ("a.csv", "id;en\n1;a, b\n", "en", "id;en\n1;<a, b>\n"),
         ("a.tsv", "id\ten\r\n1\ta\r\n", "en", "id\ten\r\n1\t<a>\r\n"),
         ("a.tsv", "en\r\n", "en", "en\r\n"),
         (
