@@ -20,6 +20,7 @@ from keras_transformer.documents.formats import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.system.checksums import checksum
+from keras_transformer.system.locks import locked
 from keras_transformer.translation.documents import (
     Journal,
     require_no_markup,
@@ -148,6 +149,7 @@ def translate_document(
         say(f"{count:,} texts {reason} were left as they are")
 
 
+@contextlib.contextmanager
 def _journal(arguments, format, translator, texts, batch_size):
     """What a killed run leaves; None where it would leave nothing.
 
@@ -160,7 +162,8 @@ def _journal(arguments, format, translator, texts, batch_size):
     output = pathlib.Path(arguments.output)
     is_device = output.exists() and not output.is_file()
     if texts <= BATCHES_A_WINDOW * batch_size or not is_file or is_device:
-        return contextlib.nullcontext()
+        yield None
+        return
     options = dataclasses.asdict(translator)
     # Another one is tried after a request that took too long.
     options.pop("timeout", None)
@@ -175,4 +178,9 @@ def _journal(arguments, format, translator, texts, batch_size):
         "glossary": arguments.glossary and checksum(arguments.glossary),
         "version": __version__,
     }
-    return Journal(f"{arguments.output}.partial", settings, arguments.resume)
+    path = f"{arguments.output}.partial"
+    with (
+        locked(f"{path}.lock", lambda who: f"{who} is writing {output}"),
+        Journal(path, settings, arguments.resume) as journal,
+    ):
+        yield journal

@@ -21,6 +21,7 @@ from keras_transformer.documents.catalogs import (
     UNTRANSLATED,
     language_of,
     parse_po,
+    plural_form,
 )
 from keras_transformer.documents.formats import format_of
 from keras_transformer.documents.tables import json_object
@@ -219,8 +220,14 @@ def _po(file, path):
             continue
         forms = [(entry.msgid, entry.msgstr)]
         if entry.msgid_plural:
-            found = list(entry.msgstr_plural.values())
-            forms = [(entry.msgid, found[0]), (entry.msgid_plural, found[-1])]
+            found = entry.msgstr_plural
+            forms = [
+                (text, found[plural_form(catalog, entry, number)])
+                for text, number in (
+                    (entry.msgid, 1),
+                    (entry.msgid_plural, 100),
+                )
+            ]
         for pair in forms:
             yield dict(zip(names, pair, strict=True))
 

@@ -41,6 +41,11 @@ _MARKUP = re.compile(MARKUP, re.DOTALL)
 _DIGITS = re.compile(r"\d+")
 # With what languages put between the digits of a number.
 _NUMBER = re.compile(r"\d+(?:[.,:'\s]\d+)*")
+# Numbers that go on in words: "3万", "1.5 million", "2 Mrd."
+_WITH_WORD = re.compile(
+    r"\d[\d.,]*\s*(?:[万萬亿億兆만억]|mill?i|bill?i|thousand|mio|mrd)",
+    re.IGNORECASE,
+)
 
 
 def check_filters(config: DataConfig) -> None:
@@ -167,7 +172,10 @@ def _has_same_numbers(pair):
     A side may spell some out. Separators and zeros before don't matter.
     """
     texts = [
-        text if text.isascii() else _with_ascii_digits(text) for text in pair
+        _WITH_WORD.sub(
+            " ", text if text.isascii() else _with_ascii_digits(text)
+        )
+        for text in pair
     ]
     return any(
         source <= target or target <= source

@@ -10,7 +10,9 @@ References: GNU gettext manual, "PO Files"; XLIFF 1.2 and 2.1 (OASIS); TMX 1.4b.
 """
 
 import collections
+import contextlib
 import copy
+import gettext
 import os
 import pathlib
 import re
@@ -113,9 +115,10 @@ class GettextCatalog(_Catalog):
     def _fill(self, place, text):
         entry, number = place
         if entry.msgid_plural:
-            # The last forms of a language are those of larger numbers.
-            # That of one is the only one of Chinese, for all numbers.
-            forms = list(entry.msgstr_plural)[1:] or [0] if number else [0]
+            one = plural_form(self._file, entry, 1)
+            # Chinese has one form, for all numbers.
+            others = [form for form in entry.msgstr_plural if form != one]
+            forms = others or [one] if number else [one]
             entry.msgstr_plural.update(dict.fromkeys(forms, text))
         else:
             entry.msgstr = text
@@ -142,6 +145,22 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
     except (OSError, ValueError) as error:
         reason = str(error).replace("Syntax error in po file", "").strip()
         raise InputError(f"{path}: damaged .po file {reason}") from None
+
+
+def plural_form(catalog: Any, entry: Any, number: int) -> int:
+    """The form of a message that a number takes, by the catalog's header.
+
+    Where the header has no rule for it: the first for one, the last for others.
+    """
+    rule = re.search(
+        r"plural\s*=([^;]+)", catalog.metadata.get("Plural-Forms", "")
+    )
+    form = None
+    if rule:
+        with contextlib.suppress(ValueError, ZeroDivisionError):
+            form = gettext.c2py(rule[1])(number)
+    forms = list(entry.msgstr_plural)
+    return form if form in forms else forms[0 if number == 1 else -1]
 
 
 class XliffCatalog(_Catalog):
@@ -174,37 +193,35 @@ class XliffCatalog(_Catalog):
         if language and self._is_2 and not root.get("trgLang"):
             root.set("trgLang", language)
         for unit in _named(root, unit_name):
-            source, target = _child(unit, "source"), _child(unit, "target")
-            has_target = (
-                target is not None
-                and _text(target).strip()
-                and _state(unit, target) not in UNTRANSLATED
-            )
-            if source is None or not _has_text(source):
-                continue
-            if _is_closed(unit) or (has_target and not overwrite):
-                continue
-            text, inline = _tagged(source)
-            kept = source.xpath("ancestor-or-self::*[@xml:space='preserve']")
-            if "\n" in text and not kept:
-                text = " ".join(text.split())  # The file's own lines.
-            self._messages.append((text, (unit, source, target, inline)))
+            for source, target in _segments(unit):
+                self._take(unit, source, target, overwrite)
+
+    def _take(self, unit, source, target, overwrite):
+        """Takes a source for a message if it is to be translated."""
+        has_target = (
+            target is not None
+            and _text(target).strip()
+            and _state(unit) not in UNTRANSLATED
+        )
+        if source is None or not _has_text(source):
+            return
+        if _is_closed(unit) or (has_target and not overwrite):
+            return
+        text, inline = _tagged(source)
+        kept = source.xpath("ancestor-or-self::*[@xml:space='preserve']")
+        if "\n" in text and not kept:
+            text = " ".join(text.split())  # The file's own lines.
+        self._messages.append((text, (unit, source, target, inline)))
 
     def _fill(self, place, text):
         unit, source, target, inline = place
         if target is None:
-            tag = source.tag[: -len("source")] + "target"
-            target = source.makeelement(tag)
-            # The schema has the source's segments before the target.
-            segments = _child(unit, "seg-source")
-            before = source if segments is None else segments
-            target.tail = before.tail
-            before.addnext(target)
+            target = _new_target(unit, source)
         _replace(target, text, inline)
         if self._is_2:
             unit.set("state", "translated")
         else:
-            target.set("state", "needs-review-translation")
+            _child(unit, "target").set("state", "needs-review-translation")
             unit.attrib.pop("approved", None)
 
     def _content(self):
@@ -389,9 +406,56 @@ def _append(parent, text):
         parent.text += text
 
 
-def _state(unit, target):
+def _state(unit):
     """Of XLIFF 2 the segment's, before it the target's; None: not given."""
-    return unit.get("state") or target.get("state")
+    return unit.get("state") or _child(unit, "target").get("state")
+
+
+def _segments(unit):
+    """Yields the source of each segment of a unit, and its target or None.
+
+    They are one, but in XLIFF 1.2 where a program has divided the source.
+    """
+    source, target = _child(unit, "source"), _child(unit, "target")
+    divided = _child(unit, "seg-source")
+    sources = [] if divided is None else _marks(divided)
+    targets = {} if target is None else _marks(target)
+    is_whole = target is not None and not targets and _text(target).strip()
+    if not sources or is_whole:
+        yield source, target
+        return
+    for mid, segment in sources.items():
+        yield segment, targets.get(mid)
+
+
+def _marks(element):
+    """The segments in an element, by their `mid`."""
+    return {
+        each.get("mid"): each
+        for each in _named(element, "mrk")
+        if each.get("mtype") == "seg"
+    }
+
+
+def _new_target(unit, source):
+    """An empty target for the source of a unit, or of a segment of it."""
+    whole, target = _child(unit, "source"), _child(unit, "target")
+    is_segment = source is not whole
+    if target is None:
+        target = whole.makeelement(whole.tag[: -len("source")] + "target")
+        # The schema has the source's segments before the target.
+        divided = _child(unit, "seg-source")
+        before = whole if divided is None else divided
+        target.tail = before.tail
+        before.addnext(target)
+    elif is_segment and not _marks(target):
+        target[:], target.text = [], None  # A copy of the source.
+    if not is_segment:
+        return target
+    segment = copy.deepcopy(source)
+    segment[:], segment.text = [], None
+    target.append(segment)
+    return segment
 
 
 def _is_closed(element):

@@ -11,7 +11,6 @@ import itertools
 import pathlib
 import re
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -39,14 +38,6 @@ _DROPPED = {
 }
 
 _IN_FIELDS = "in fields, or in links with breaks"
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    KeyError,
-    ValueError,
-    SyntaxError,
-)
 
 
 class WordDocument:
@@ -63,12 +54,15 @@ class WordDocument:
         docx = installed("docx", "python-docx")
         content = read_bytes(path, largest=LARGEST)
         try:
+            members = zipfile.ZipFile(io.BytesIO(content)).infolist()
+            if sum(member.file_size for member in members) > LARGEST:
+                raise ValueError("it unpacks to too much")
             self._document = docx.Document(io.BytesIO(content))
-        except _DAMAGED as error:
+            paragraphs = [_Paragraph(p) for p in _paragraphs(self._document)]
+        except Exception as error:  # python-docx has no class of its own.
             raise InputError(
                 f"{path}: no .docx file, or a damaged one ({error})"
             ) from None
-        paragraphs = [_Paragraph(p) for p in _paragraphs(self._document)]
         self._paragraphs = [p for p in paragraphs if p.has_letters]
         self.texts = [paragraph.text for paragraph in self._paragraphs]
         left = sum(paragraph.left for paragraph in paragraphs)
@@ -125,7 +119,12 @@ class _Paragraph:
         for child, text in pieces:
             if text is not None:
                 lengths[_formatting(child)] += len(text)
-        plain = max(lengths, key=lengths.__getitem__, default=None)
+        # Not a link's, whose formatting is the link itself.
+        plain = max(
+            lengths,
+            key=lambda key: (isinstance(key, str), lengths[key]),
+            default=None,
+        )
         # By the numbers of tags; 0 is the plain run.
         self._elements: dict[int, Any] = {}
         self.text = ""

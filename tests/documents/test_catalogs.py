@@ -249,6 +249,28 @@ def test_a_target_is_after_the_segments_of_the_source(tmp_path):
     assert f"{segments}<target " in written(document, document.texts)
 
 
+def test_each_segment_of_a_unit_has_its_target(tmp_path):
+    segments = "".join(
+        f'<mrk mtype="seg" mid="{number}">{text}</mrk> '
+        for number, text in enumerate(("One.", "Two.", "Three."))
+    )
+    target = '<mrk mtype="seg" mid="0">Eins.</mrk> '
+    content = XLIFF_1.replace(
+        "Open</source>",
+        f"Open</source><seg-source>{segments}</seg-source>"
+        f"<target>{target}</target>",
+    )
+    document = read(tmp_path, "a.sdlxliff", content)
+    assert document.texts[:2] == ["Two.", "Three."]
+    found = written(document, ["Zwei.", "Drei.", *document.texts[2:]])
+    expected = segments.replace("One", "Eins").replace("Two", "Zwei")
+    expected = expected.replace("Three", "Drei")
+    assert f'<target state="needs-review-translation">{expected}<' in found
+    content = content.replace(f"<target>{target}</target>", "")
+    document = read(tmp_path, "a.xlf", content)
+    assert f">{segments}</target>" in written(document, document.texts)
+
+
 @pytest.mark.parametrize(
     ("attribute", "text"),
     [("", "Open the file <x1/>"), (' xml:space="preserve"', None)],
