@@ -43,7 +43,7 @@ _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"\d+(?:[.,:'\s]\d+)*")
 # Numbers that go on in words: "3万", "1.5 million", "2 Mrd."
 _WITH_WORD = re.compile(
-    r"\d[\d.,]*\s*(?:[万萬亿億兆만억]|mill?i|bill?i|thousand|mio|mrd)",
+    r"(?<![\d.,])\d[\d.,]*\s*(?:[万萬亿億兆만억]|mill?i|bill?i|thousand|mio|mrd)",
     re.IGNORECASE,
 )
 

@@ -36,6 +36,10 @@ def passes(pair, name, source="en", target="de"):
         ("in 1998", "١٩٩٨", True),
         ("in 1998", "１９８９", False),
         ("0", "00", True),
+        # Of which the rest is a word.
+        ("30,000 people", "3万人", True),
+        ("1.5 million", "150万", True),
+        ("the 2nd of 30,000", "1. 3万", False),
         ("9" * 5000, "9" * 4999, False),
     ],
 )
