@@ -54,8 +54,10 @@ class WordDocument:
         docx = installed("docx", "python-docx")
         content = read_bytes(path, largest=LARGEST)
         try:
-            members = zipfile.ZipFile(io.BytesIO(content)).infolist()
-            if sum(member.file_size for member in members) > LARGEST:
+            archive = zipfile.ZipFile(io.BytesIO(content))
+            size = sum(member.file_size for member in archive.infolist())
+            # A size may be a lie, which the checksum shows.
+            if size > LARGEST or archive.testzip():
                 raise ValueError("it unpacks to too much")
             self._document = docx.Document(io.BytesIO(content))
             paragraphs = [_Paragraph(p) for p in _paragraphs(self._document)]

@@ -56,7 +56,7 @@ def read_npz(path: pathlib.Path) -> dict[str, np.ndarray]:
     try:
         with _open_archive(path) as archive:
             return {
-                name.removesuffix(".npy"): _npy(name, archive.read(name))
+                name.removesuffix(".npy"): _npy(name, _read(archive, name))
                 for name in archive.namelist()
             }
     except OSError as error:
@@ -110,8 +110,8 @@ def _in_archive(path):
             raise ValueError(f"a pickle of more than {_LARGEST_PICKLE} bytes")
         root = name.removesuffix("data.pkl")
         return _tensors(
-            _Unpickler().load(io.BytesIO(archive.read(name))),
-            lambda storage: archive.read(f"{root}data/{storage.name}"),
+            _Unpickler().load(io.BytesIO(_read(archive, name))),
+            lambda storage: _read(archive, f"{root}data/{storage.name}"),
             sum(entry.file_size for entry in archive.infolist()),
         )
 
@@ -329,6 +329,12 @@ def _tensor(storage, offset, shape, strides, *_):
     ):
         raise ValueError("a tensor of shape or strides that can't be")
     return _Tensor(storage, offset, shape, strides)
+
+
+def _read(archive, name):
+    """A member of an archive, no more of it than the archive says it has."""
+    with archive.open(name) as member:
+        return member.read(archive.getinfo(name).file_size + 1)
 
 
 def _open_archive(path) -> zipfile.ZipFile:

@@ -156,7 +156,11 @@ def test_a_language_of_several_variants_is_the_one_that_is_named(write):
 def test_a_variant_is_found_however_its_tag_is_spelled(write):
     unit = {"en-us": "Free.", "zh_CN": "免费。", "zh_tw": "免費。"}
     path = write("a.jsonl", json.dumps(unit))
-    for tag, text in (("zh-TW", "免費。"), ("zh-HK", "免费。")):
+    for tag, text in (
+        ("zh-TW", "免費。"),
+        ("zh-HK", "免費。"),
+        ("zh", "免费。"),
+    ):
         assert pairs_of(CorpusFile(path, languages=("en", tag))) == [
             ("Free.", text)
         ]

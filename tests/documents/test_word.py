@@ -1,7 +1,11 @@
 """Word: paragraphs, tables, headers, with the formatting of their runs."""
 
+import struct
+import zipfile
+
 import pytest
 
+from keras_transformer.documents import word
 from keras_transformer.documents.word import WordDocument
 from keras_transformer.errors import InputError
 
@@ -153,3 +157,42 @@ def test_damaged_files_are_refused(tmp_path, content):
     (tmp_path / "a.docx").write_bytes(content)
     with pytest.raises(InputError, match=r"no \.docx file"):
         WordDocument(tmp_path / "a.docx")
+
+
+@pytest.mark.parametrize("says", ["all", "little"])
+def test_what_unpacks_to_much_is_refused(path, monkeypatch, says):
+    monkeypatch.setattr(word, "LARGEST", 1 << 20)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/more.xml", " " * (1 << 22))
+    if says == "little":
+        content = path.read_bytes()
+        sizes = [struct.pack("<L", size) for size in (1 << 22, 1000)]
+        path.write_bytes(content.replace(*sizes))
+    with pytest.raises(InputError, match=r"no \.docx file"):
+        WordDocument(path)
+
+
+def test_a_missing_part_of_a_file_is_one_line(path):
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = "word/_rels/document.xml.rels"
+    parts[name] = parts[name].replace(b"header1.xml", b"gone.xml")
+    with zipfile.ZipFile(path, "w") as archive:
+        for part in parts.items():
+            archive.writestr(*part)
+    with pytest.raises(InputError, match=r"no \.docx file"):
+        WordDocument(path)
+
+
+def test_a_link_is_never_the_plain_text(tmp_path):
+    document = docx.Document()
+    paragraph = document.add_paragraph("Read ")
+    link = paragraph._p.makeelement(f"{word._W}hyperlink", {})
+    run = paragraph.add_run("the complete annual report")._r
+    run.addprevious(link)
+    link.append(run)
+    paragraph.add_run(" today.")
+    document.save(tmp_path / "a.docx")
+    assert WordDocument(tmp_path / "a.docx").texts == [
+        "Read <x2>the complete annual report</x2> today."
+    ]
