@@ -9,6 +9,7 @@ Guide for the 42 columns of a line.
 """
 
 import dataclasses
+import html
 import pathlib
 import re
 import unicodedata
@@ -24,19 +25,21 @@ _TIMES = re.compile(
 # `<i>`, `<v Ann>` and `{\an8}`.
 _TAG = re.compile(r"(</?[A-Za-z][^<>\n]*>|<[\d:.]+>|\{\\[^{}\n]*\})")
 _CLOSING_TAG = re.compile(r"</[^<>\n]*>")
-_LINE_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
-# A dash, or a name in capitals before what isn't all capitals.
+_LINE_BREAK = re.compile(r"<[Bb][Rr] ?/?>|\\N")
+# A dash, `>>`, or a name in capitals before what isn't all capitals.
 _SPEAKER = re.compile(
-    r"\s*(?:[-\u2010-\u2015]"
+    r"\s*(?:[-\u2010-\u2015]|(?:>|&gt;){2,}"
     r"|[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}:(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
     re.DOTALL,
 )
 _SOUND = re.compile(r"[♪♫#]|[\[(][^\])]*[\])]$")
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
 _NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
+_COMMAS = "，、：；"
 # Cues that a sentence goes over, and seconds between two of them.
 _MOST_CUES, _LONGEST_GAP = 8, 2.0
 _COLUMNS = 42
+_OUTSIDE = "without a time code"
 
 
 @dataclasses.dataclass
@@ -65,6 +68,10 @@ class Subtitles:
         content = read_text(path)
         self._newline = "\r\n" if "\r\n" in content else "\n"
         lines = content.replace("\r\n", "\n").split("\n")
+        self._is_webvtt = content.lstrip("\ufeff").startswith("WEBVTT")
+        if self._is_webvtt:
+            # There lines of spaces end no cue.
+            lines = [line for line in lines if not line or line.strip()]
         # Lines as they are, and lists of cues in place of their text.
         self._parts: list[str | list[_Cue]] = list(_parts(lines))
         cues = [cue for part in self._parts for cue in _cues_of(part)]
@@ -73,9 +80,18 @@ class Subtitles:
                 f"{path}: no time code. Accepted: SubRip or WebVTT, such as "
                 "00:01:02,500 --> 00:01:04,000"
             )
-        self._groups = list(_groups(cue for cue in cues if cue.text))
+        # Chinese and Japanese subtitles mostly have no full stops.
+        has_stops = 10 * content.count("。") >= len(cues)
+        said = (cue for cue in cues if cue.text)
+        self._groups = list(_groups(said, has_stops))
         self.texts = [_joined(cue.text for cue in g) for g in self._groups]
-        self.skipped: dict[str, int] = {}
+        left = sum(map(_is_outside, self._parts))
+        self.skipped: dict[str, int] = {_OUTSIDE: left} if left else {}
+        if self._is_webvtt:
+            self.texts = [
+                " ".join(html.unescape(text).split()) for text in self.texts
+            ]
+            self.skipped = {}  # Lines outside are notes and names of cues.
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
@@ -88,13 +104,24 @@ class Subtitles:
             if isinstance(part, str):
                 lines.append(part)
             for cue in _cues_of(part):
-                text = cue.before + "\n".join(_wrapped(cue.text)) + cue.after
-                lines += text.split("\n")
+                text = "\n".join(_wrapped(cue.text))
+                if self._is_webvtt:
+                    text = html.escape(text, quote=False)
+                lines += (cue.before + text + cue.after).split("\n")
         return [self._newline.join(lines).encode()]
 
 
 def _cues_of(part):
     return [] if isinstance(part, str) else part
+
+
+def _is_outside(part):
+    """Whether it is a line of text that no time code is before."""
+    return (
+        isinstance(part, str)
+        and part.strip("\ufeff \t0123456789") != ""
+        and not _TIMES.match(part)
+    )
 
 
 def _parts(lines) -> Iterator:
@@ -120,7 +147,7 @@ def _cues(lines, start, end):
     """The turns of speakers, if each line is one, or else the whole text."""
     if not lines:
         return
-    turns = len(lines) > 1 and all(map(_SPEAKER.match, lines))
+    turns = len(lines) > 1 and all(map(_begins_turn, lines))
     for text in lines if turns else ["\n".join(lines)]:
         # Text and tags in turn.
         pieces = _TAG.split(_LINE_BREAK.sub(" ", text))
@@ -147,6 +174,10 @@ def _cues(lines, start, end):
         yield _Cue(inner, before, after, start, end, is_whole)
 
 
+def _begins_turn(line):
+    return line.startswith("<v") or _SPEAKER.match(_TAG.sub("", line))
+
+
 def _nested(opening, closing):
     """Closing tags in the order in which they end what is open."""
     names = re.findall(r"<(\w+)", opening)
@@ -165,11 +196,11 @@ def _seconds(code):
     return seconds
 
 
-def _groups(cues) -> Iterator[list[_Cue]]:
+def _groups(cues, has_stops) -> Iterator[list[_Cue]]:
     """Yields the cues of each sentence or of several in one cue."""
     group: list[_Cue] = []
     for cue in cues:
-        if group and not _goes_on(group, cue):
+        if group and not _goes_on(group, cue, has_stops):
             yield group
             group = []
         group.append(cue)
@@ -177,10 +208,12 @@ def _groups(cues) -> Iterator[list[_Cue]]:
         yield group
 
 
-def _goes_on(group, cue):
+def _goes_on(group, cue, has_stops):
     last = group[-1]
+    end = last.text[-1]
     return (
         cue.is_whole
+        and (has_stops or not is_unspaced(end) or end in _COMMAS)
         and not _SOUND.match(last.text)
         and not _SENTENCE_END.search(last.text)
         and 0 <= cue.start - last.end <= _LONGEST_GAP

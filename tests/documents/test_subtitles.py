@@ -29,6 +29,9 @@ tomorrow.
 """
 
 
+TIMES = "00:00:01,000 --> 00:00:02,000\n"
+
+
 def read(tmp_path, content, name="a.srt"):
     path = tmp_path / name
     path.write_bytes(content.encode())
@@ -55,14 +58,18 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
         ("<i>Hello</i> and <b>you</b>", "<i><b>HELLO AND YOU</b></i>"),
         ("If x < 3 and y > 2", "IF X < 3 AND Y > 2"),
         ("Hello<br>there", "HELLO THERE"),
+        ("Hello\\Nthere", "HELLO THERE"),
+        ("<i>- A one.\n- A two.</i>", "<i>- A ONE.\n- A TWO.</i>"),
+        ("<i>- One.</i>\n<i>- Two.</i>", "<i>- ONE.</i>\n<i>- TWO.</i>"),
+        ("{\\an8}- Who?\n- Me.", "{\\an8}- WHO?\n- ME."),
+        ("<v Ann>Hi.</v>\n<v Bob>Ho.</v>", "<v Ann>HI.</v>\n<v Bob>HO.</v>"),
     ],
 )
 def test_no_half_of_a_pair_of_tags_stays(tmp_path, line, expected):
-    times = "1\n00:00:01,000 --> 00:00:02,000\n"
-    document = read(tmp_path, f"{times}{line}\n")
+    document = read(tmp_path, f"{TIMES}{line}\n")
     texts = [text.upper() for text in document.texts]
     content = b"".join(document.translated(texts)).decode()
-    assert content == f"{times}{expected}\n"
+    assert content == f"{TIMES}{expected}\n"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -150,6 +157,7 @@ def test_cues_far_apart_are_apart(tmp_path):
         (["DR. NO: Come\nANN: Why"], ["Come", "Why"]),
         (["and it is", "5:30 now"], ["and it is 5:30 now"]),
         (["THE END:", "IT IS"], ["THE END: IT IS"]),
+        ([">> HERE IS", ">> THANK YOU"], ["HERE IS", "THANK YOU"]),
     ],
 )
 def test_sounds_and_speakers_begin_a_text(tmp_path, cues, texts):
@@ -160,6 +168,54 @@ def test_sounds_and_speakers_begin_a_text(tmp_path, cues, texts):
     assert document.texts == texts
     again = b"".join(document.translated(texts)).decode()
     assert again.split() == content.split()
+
+
+CHINESE = ["好啊，", "我们去公园吧", "几点走", "三点", "Tom 和", "可以"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "count"), [([""] * 6, 5), (["", "", "", "", "", "。"], 1)]
+)
+def test_cues_of_chinese_without_full_stops_are_apart(tmp_path, ends, count):
+    content = "\n\n".join(
+        f"00:0{n},0 --> 00:0{n},9\n{cue}{end}"
+        for n, (cue, end) in enumerate(zip(CHINESE, ends, strict=True))
+    )
+    texts = read(tmp_path, content).texts
+    assert len(texts) == count
+    assert texts[0].startswith("好啊，我们去公园吧")
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [
+        (f"1\n{TIMES}\nHello.\n\nEzekiel.\n", 2),
+        (f"1\n{TIMES}Hello.\n\nSecond part.\n", 1),
+        (f"1\n{TIMES}One.\n\n2\n00:00:03, 000 --> 00:00:04, 000\nTwo.\n", 2),
+        (f"1\n{TIMES}\n\n2\n{TIMES}Two.\n", 0),
+        (f"WEBVTT\n\nNOTE a note\n\nname\n{TIMES}Two.\n", 0),
+    ],
+)
+def test_text_without_a_time_code_is_counted(tmp_path, content, count):
+    skipped = read(tmp_path, content).skipped
+    assert skipped == ({"without a time code": count} if count else {})
+
+
+def test_webvtt_escapes_characters(tmp_path):
+    content = (
+        f"WEBVTT\n\n{TIMES}&gt;&gt; Tom &amp; Jerry&nbsp;like\nR&amp;D &lt;3\n"
+    )
+    document = read(tmp_path, content)
+    assert document.texts == ["Tom & Jerry like R&D <3"]
+    again = b"".join(document.translated(["Tom & Jerry: F&E <3"])).decode()
+    expected = "&gt;&gt; Tom &amp; Jerry: F&amp;E &lt;3"
+    assert again == f"WEBVTT\n\n{TIMES}{expected}\n"
+
+
+def test_a_line_of_spaces_does_not_end_a_cue_of_webvtt(tmp_path):
+    line = "hello<00:00:00.480><c> and</c><00:00:00.640><c> welcome</c>"
+    document = read(tmp_path, f"WEBVTT\n\n{TIMES} \n{line}\n")
+    assert document.texts == ["hello and welcome"]
 
 
 def test_a_sentence_goes_over_few_cues(tmp_path):
