@@ -41,7 +41,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         y_true: int labels `(B, T)`.
         y_pred: logits `(B, T, V)`, or their `MicroBatches`; finite with
             smoothing.
-        sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`.
+        sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`; a
+            factor of the loss, as in Keras: tokens count whatever they weigh.
 
     Returns:
         float32 scalar, in nats per token.
@@ -84,8 +85,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         losses = each_micro_batch(self.call, y_true, y_pred)
         # A model may give padding no probability at all, an infinite loss.
         losses = ops.where(weights == 0, 0.0, losses * weights)
-        total = ops.sum(losses)
-        return ops.divide_no_nan(total, ops.sum(weights))
+        tokens = token_weights(y_true, self.padding_id)
+        return ops.divide_no_nan(ops.sum(losses), ops.sum(tokens))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Loss of each position, float32 `(B, T)`, padding included."""

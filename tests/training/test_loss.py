@@ -1,5 +1,6 @@
 import math
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -66,9 +67,17 @@ def test_a_weight_for_each_sentence_weighs_its_tokens(rows):
     loss = SmoothedCrossEntropy(0.1)
     expected = float(loss(labels, logits, weights[:, None]))
     assert float(loss(labels, logits, weights)) == pytest.approx(expected)
-    # Only their ratios matter.
     small = float(loss(labels, logits, weights * 1e-3))
-    assert small == pytest.approx(expected, rel=1e-5)
+    assert small == pytest.approx(expected * 1e-3, rel=1e-5)
+
+
+@pytest.mark.parametrize("weight", [1, 0.1])
+def test_a_weight_of_all_sentences_is_a_factor_as_in_keras(weight):
+    labels, logits, weights = LABELS[:1], LOGITS[:1], np.full((1, 1), weight)
+    keras_loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    expected = float(keras_loss(labels, logits, weights))
+    found = float(SmoothedCrossEntropy()(labels, logits, weights))
+    assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
