@@ -180,11 +180,13 @@ class _Reader:
     """Reads weights by their Keras paths and fuses them."""
 
     def __init__(self, model):
+        # Without the scopes in which the model was built.
         self._weights = {
-            weight.path: np.asarray(
+            weight.path[weight.path.rindex(f"{layer.name}/") :]: np.asarray(
                 keras.ops.convert_to_numpy(weight), np.float64
             )
-            for weight in model.weights
+            for layer in model.layers
+            for weight in layer.weights
         }
         for path in self._weights:
             if "lora_kernel" in path or path.endswith("_scale"):

@@ -70,6 +70,15 @@ def test_predict_equals_the_model(variant):
     np.testing.assert_allclose(logits, full_logits(variant, 0), atol=1e-4)
 
 
+def test_a_model_of_another_scope_is_read():
+    with keras.name_scope("logits"):
+        model = small_transformer()
+    assert model.weights[0].path.startswith("logits/")
+    logits, _ = IncrementalTransformer(model).predict(SOURCE, TARGETS[:, 0])
+    inputs = {"source_ids": SOURCE, "target_ids": TARGETS[:, 0]}
+    np.testing.assert_allclose(logits, model(inputs), atol=1e-4)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_padding_in_predict_changes_nothing_before_it(variant):
     functions = IncrementalTransformer(shared_transformer(variant))
