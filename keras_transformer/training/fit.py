@@ -58,8 +58,10 @@ if TYPE_CHECKING:
 
 
 # Of Keras' callbacks, those that fail in the midst of training: they change an
-# optimizer's rate, where a run has a schedule, or need its moving averages.
-_OF_OTHER_OPTIMIZERS = (
+# optimizer's rate, where a run has a schedule, or need its moving averages. And
+# one that puts weights of its own in the place of the checkpoint's.
+_REFUSED = (
+    keras.callbacks.BackupAndRestore,
     keras.callbacks.LearningRateScheduler,
     keras.callbacks.ReduceLROnPlateau,
     keras.callbacks.SwapEMAWeights,
@@ -144,7 +146,8 @@ def callback_list(
     """Callbacks of a user, as `model.fit` takes them.
 
     Raises:
-        InputError: they are none, or one can't do with a run's optimizer.
+        InputError: they are none, or one changes or restores a run's
+            optimizer.
     """
     if callbacks is None:
         return []
@@ -157,11 +160,12 @@ def callback_list(
             f"{shown(callbacks)}"
         )
     for callback in given:
-        if isinstance(callback, _OF_OTHER_OPTIMIZERS):
+        if isinstance(callback, _REFUSED):
             raise InputError(
-                "callbacks can't change the optimizer of a run. Accepted: "
-                "training.learning_rate, warmup_steps, cooldown_epochs and "
-                f"average_epochs. Received: {type(callback).__name__}"
+                "callbacks can't change the optimizer of a run, or restore "
+                "it. Accepted: training.learning_rate, warmup_steps, "
+                "cooldown_epochs and average_epochs; to go on, resume. "
+                f"Received: {type(callback).__name__}"
             )
     return given
 

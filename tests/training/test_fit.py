@@ -300,6 +300,7 @@ def test_a_run_that_samples_subwords_goes_on_with_the_same(
 @pytest.mark.parametrize(
     "callback",
     [
+        keras.callbacks.BackupAndRestore("backup"),
         keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate),
         keras.callbacks.ReduceLROnPlateau("loss"),
         keras.callbacks.SwapEMAWeights(),
