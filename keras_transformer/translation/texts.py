@@ -104,7 +104,8 @@ class TextTranslator:
             these are requested, or a `Translation`. That of a blank text is
             "". A text of several sentences is translated one by one, unless
             the search keeps texts as they are, with white space, line ends
-            and bullets as it has them.
+            and bullets as it has them; but each of several, as lines of a
+            file, loses the line end behind it.
 
         Raises:
             InputError: something is no text, the translator doesn't give so
