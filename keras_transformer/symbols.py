@@ -28,7 +28,8 @@ _NUMBER = "(?:[1-9]|1[0-6])"
 SYMBOL = f"⟨(?:/?{_NUMBER}|{_NUMBER}/|/?t|=)⟩"
 OPENING_SYMBOL = f"⟨(?:{_NUMBER}|t)⟩"
 CLOSING_SYMBOL = f"⟨/(?:{_NUMBER}|t)⟩"
-CLOSING_NUMBER = f"⟨/{_NUMBER}⟩"
+# What a sentence has behind its stop: ends of pairs, single ones, `[1]`.
+BEHIND_STOPS = rf"⟨/{_NUMBER}⟩|⟨{_NUMBER}/⟩|(?:⟨{_NUMBER}⟩)+\[\p{{N}}+\]"
 
 
 def leading_tags(tags: Sequence[str]) -> tuple[str, ...]:

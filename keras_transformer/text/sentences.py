@@ -24,7 +24,7 @@ from keras_transformer.languages import (
     scripts_of_language,
 )
 from keras_transformer.symbols import (
-    CLOSING_NUMBER,
+    BEHIND_STOPS,
     TERM_END,
     TERM_START,
     TERM_TARGET,
@@ -449,7 +449,7 @@ def _simple(language):
 def _rules_of_ends(language, facts) -> _Rules:
     """Rules for stops that end a sentence, and for how it goes on if not."""
     base, stops = base_language(language), _stops(language)
-    tag = rf"</[A-Za-z][^<>]*>|{CLOSING_NUMBER}"
+    tag = rf"</[A-Za-z][^<>]*>|{BEHIND_STOPS}"
     closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}+\]|{tag})*"
     # Where no space follows, what looks alike on both sides opens the next.
     closing = _CLOSING.translate(_NO_HIGH) + "’"

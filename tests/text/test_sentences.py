@@ -101,8 +101,14 @@ CASES = {
         "点击。|“更多”可用。",
         "打开(O)...|保存文件。",
     ],
-    "zho_Hans": ["⟨1⟩保存文件。⟨/1⟩|然后关闭。"],
-    "eng_Latn": ["⟨1⟩Save it.⟨/1⟩ |Then go to Mr. ⟨2⟩X⟨/2⟩."],
+    "zho_Hans": [
+        "⟨1⟩保存文件。⟨/1⟩|然后关闭。",
+        "保存文件。⟨1⟩[1]⟨/1⟩|⟨2⟩然后⟨/2⟩关闭。",
+    ],
+    "eng_Latn": [
+        "⟨1⟩Save it.⟨/1⟩ |Then go to Mr. ⟨2⟩X⟨/2⟩.",
+        "One.⟨1⟩[1]⟨/1⟩ |Two.⟨2/⟩ |Three.⟨3⟩⟨4⟩[2]⟨/4⟩⟨/3⟩ |Four.⟨5⟩ Five.",
+    ],
     "deu_Latn": ["Ich sprach mit Prof.Dr. Müller. |Er ging."],
     "ja": [
         "私は猫が好きです。|あなたは？",
