@@ -27,8 +27,11 @@ from keras_transformer.languages import base_language
 from keras_transformer.symbols import MARKUP_SYMBOLS, SYMBOL
 from keras_transformer.text.tokenizer import Tokenizer
 
-# Words of fewer letters become others by a typing error.
-_WORD = re.compile(r"[^\W\d_]{4,}")
+# Words of fewer letters become others by a typing error, and so do those whose
+# characters are words or syllables: Chinese, Japanese and Korean.
+_WORD = re.compile(
+    r"[^\W\d_\u3040-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]{4,}"
+)
 _WORDS_A_TYPO = 8
 _FULL_STOP = re.compile(r"[^.。।…][.。।]$")
 # No part of a word, of a version, of a date.

@@ -61,6 +61,8 @@ def test_typing_errors_are_of_one_letter_and_in_the_source_alone():
         assert misspelt != source or "rr" in source
         assert abs(len(misspelt) - len(source)) <= 1
     assert len({change("typos", *PAIR, seed) for seed in range(50)}) > 20
+    for words in ("我不喜欢喝茶。", "わたしはのみません", "좋아하지않습니다"):
+        assert change("typos", words, "x") == (words, "x")
     # One for eight words.
     words = ["abcdefgh"] * 16
     misspelt, _ = change("typos", " ".join(words), "x")
