@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.contract.status import ServingError
+from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.request_terms import with_terms
 
 TEXTS = np.array([b"a cell", b"\xff cell", b"no"], object)
@@ -18,11 +19,19 @@ def texts_of(
     has_terms=True,
     placeholders=(),
     seconds=60,
+    max_text_bytes=99,
 ):
     inputs = {"text": TEXTS}
+    limits = Limits(max_text_bytes=max_text_bytes)
     deadline = time.monotonic() + seconds
     inputs = with_terms(
-        document, signature, inputs, has_terms, placeholders, deadline
+        document,
+        signature,
+        inputs,
+        has_terms,
+        placeholders,
+        limits,
+        deadline,
     )
     return inputs["text"].tolist()
 
@@ -56,6 +65,8 @@ def test_no_term_is_within_markup():
         ([["cell", None]], {}, "glossary: term 1: "),
         (CELL, {"has_terms": False}, "has learned of terms"),
         (CELL, {"signature": "score"}, "Received: score"),
+        (CELL, {"max_text_bytes": 5}, "has a text of 6 bytes; at most 5"),
+        ([["a", "b" * 90]], {}, "has a text of 118 bytes; at most 99"),
     ],
 )
 def test_what_is_no_glossary_is_refused(glossary, options, message):

@@ -234,12 +234,11 @@ async def _predict(core, request, spec, body, entry, count_bytes):
             limits.max_sentences,
         )
         if "glossary" in document:
-            limits.check(inputs)
             # However short a request is, to look for many terms takes long.
             inputs = await asyncio.to_thread(
                 with_terms,
                 *(document, signature, inputs, handle.servable.has_terms),
-                *(handle.servable.patterns, deadline),
+                *(handle.servable.patterns, limits, deadline),
             )
     except BaseException:
         handle.release()
