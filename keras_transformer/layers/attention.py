@@ -302,11 +302,11 @@ class MultiHeadAttention(CompositeLayer):
         gradient = any(
             d.needs_kernel_gradient(training) for d in (self._query, *others)
         )
-        length = ops.shape(x)[1]
+        batch, length, _ = ops.shape(x)
         # (B * length, 3D)
         x = self._query.product(_rows(x), kernel, bias, training, gradient)
         # (B, length, 3, N, H)
-        x = ops.reshape(x, (-1, length, 3, self.num_heads, self.head_dim))
+        x = ops.reshape(x, (batch, length, 3, self.num_heads, self.head_dim))
         x = ops.transpose(x, (2, 0, 3, 1, 4))  # (3, B, N, length, H)
         return ops.unstack(x, 3)
 
@@ -328,15 +328,16 @@ class MultiHeadAttention(CompositeLayer):
             gradient=bool(training),
         )
         context = ops.transpose(context, (0, 2, 1, 3))  # (B, T, N, H)
-        length = ops.shape(context)[1]
+        # Not -1, of which nothing is known where there are no positions.
+        batch, length, _, _ = ops.shape(context)
         # (B * T, D)
         context = self._output(ops.reshape(context, (-1, self.d_model)))
-        return ops.reshape(context, (-1, length, self.d_model))  # (B, T, D)
+        return ops.reshape(context, (batch, length, self.d_model))  # (B, T, D)
 
     def _split_heads(self, x, projection):
         """Projects x `(B, length, D)`, and splits it into heads."""
-        length, x = ops.shape(x)[1], projection(_rows(x))
-        x = ops.reshape(x, (-1, length, self.num_heads, self.head_dim))
+        (batch, length, _), x = ops.shape(x), projection(_rows(x))
+        x = ops.reshape(x, (batch, length, self.num_heads, self.head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, length, H)
 
     def compute_output_shape(

@@ -261,3 +261,12 @@ def test_one_key_has_all_the_attention_and_no_warning():
     np.testing.assert_array_equal(layer.attention_weights(x, x), 1.0)
     mask = np.zeros((2, 1, 1), "bool")
     np.testing.assert_array_equal(layer.attention_weights(x, x, mask), 1.0)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_texts_without_positions_stay_as_many(same):
+    layer = MultiHeadAttention(num_heads=2, d_model=D)
+    nothing, some = np.zeros((5, 0, D)), np.zeros((5, 3, D))
+    x = keras.ops.convert_to_tensor(nothing)
+    assert layer(x, x if same else some).shape == (5, 0, D)
+    assert layer.attend(x, *layer.project(x)).shape == (5, 0, D)
