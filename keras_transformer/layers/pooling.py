@@ -67,9 +67,10 @@ class MaskedPooling(keras.layers.Layer):
         mask = ops.cast(mask[..., None], "bool")  # (B, S, 1)
         if self.mode == "max":
             return self._largest(inputs, mask)
-        # In float32: of long texts a sum outgrows float16.
-        x = ops.where(mask, ops.cast(inputs, "float32"), 0.0)
-        count = ops.sum(ops.cast(mask, "float32"), axis=1)  # (B, 1)
+        # In float32 at least: of long texts a sum outgrows float16.
+        wide = keras.backend.result_type(inputs.dtype, "float32")
+        x = ops.where(mask, ops.cast(inputs, wide), 0.0)
+        count = ops.sum(ops.cast(mask, wide), axis=1)  # (B, 1)
         mean = ops.divide_no_nan(ops.sum(x, axis=1), count)  # (B, D)
         return ops.cast(mean, self.compute_dtype)
 

@@ -138,7 +138,7 @@ def masked_scores(
         queries, keys, mask, gradient: as of `attention`.
 
     Returns:
-        float32 `(B, N, T, S)`.
+        float32, of float64 float64, `(B, N, T, S)`.
     """
     refuse_float_mask(mask)
     bias = None
@@ -168,13 +168,14 @@ def attention_scores(
         gradient: bool, whether gradients will be asked for.
 
     Returns:
-        float32 `(..., T, S)`.
+        float32, of float64 float64, `(..., T, S)`.
 
     Reference: Vaswani et al. 2017, equation 1.
     """
     scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))
-    scores = ops.cast(scores, "float32")
-    return scores if bias is None else scores + bias
+    wide = keras.backend.result_type(scores.dtype, "float32")
+    scores = ops.cast(scores, wide)
+    return scores if bias is None else ops.add(scores, bias)
 
 
 @dispatched

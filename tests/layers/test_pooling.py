@@ -53,6 +53,11 @@ def test_texts_without_positions_give_zeros(mode):
     np.testing.assert_array_equal(pooled, np.zeros((3, 8)))
 
 
+def test_float64_is_computed_in_float64():
+    x = np.full((1, 3, 1), 1 + 1e-12)
+    assert MaskedPooling(dtype="float64")(x) == 1 + 1e-12
+
+
 @MODES
 def test_implicit_masks_are_heeded_and_end_here(mode):
     ids = np.array([[4, 5, 0, 0], [0, 0, 0, 0]])

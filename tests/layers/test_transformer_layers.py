@@ -4,10 +4,12 @@ import h5py
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.layers import (
     DecoderLayer,
     EncoderLayer,
+    MultiHeadAttention,
     decoder_mask,
     padding_mask,
 )
@@ -180,6 +182,27 @@ def test_a_source_too_many_or_too_few_is_refused(cross_attention):
         with pytest.raises(ValueError, match=match):
             layer(X, *wrong)
         layer(X, *right)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("kind", [EncoderLayer, MultiHeadAttention])
+def test_float64_is_computed_in_float64(kind, training):
+    sizes = (2, 8) if kind is MultiHeadAttention else (8, 2, 16)
+    layer = kind(*sizes, dtype="float64")
+    count = 2 if kind is MultiHeadAttention else 1
+    mask = np.array([[[1, 1, 1, 0]], [[1, 1, 1, 1]]], bool)
+
+    def loss(x):
+        y = layer(*[x] * count, attention_mask=mask, training=training)
+        return tf.reduce_sum(tf.square(y))
+
+    x, step = tf.constant(X, tf.float64), 1e-5 * RNG.normal(size=X.shape)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = loss(x)
+    change = tf.reduce_sum(tape.gradient(total, x) * step)
+    expected = (loss(x + step) - loss(x - step)) / 2
+    np.testing.assert_allclose(change, expected, rtol=1e-6)
 
 
 def test_unknown_norm_is_refused():
