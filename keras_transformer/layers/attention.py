@@ -198,6 +198,10 @@ class MultiHeadAttention(CompositeLayer):
             keys and values, each float `(B, N, S, H)`.
         """
         refuse_symbolic(self, "project", value, key)
+        if not self.built:
+            query_shape = (None, None, self.d_model)
+            key_shape = None if key is None else key.shape
+            self.build(query_shape, value.shape, key_shape)
         return self._project(value, key)
 
     def _project(self, value, key):
@@ -232,6 +236,8 @@ class MultiHeadAttention(CompositeLayer):
         tensors = query, keys, values, attention_mask
         refuse_symbolic(self, "attend", *tensors)
         _check_mask(attention_mask)
+        if not self.built:
+            self.build(query.shape)
         query = self._project_query(query)
         return self._attend(query, keys, values, attention_mask, training)
 
@@ -258,6 +264,8 @@ class MultiHeadAttention(CompositeLayer):
         """
         refuse_symbolic(self, "attention_weights", query, key, attention_mask)
         _check_mask(attention_mask)
+        if not self.built:
+            self.build(query.shape, key.shape)
         check_width(self, "key", key.shape, self._key_width)
         attention_mask = _hide_keys(attention_mask, implicit_mask(key))
         if use_causal_mask:

@@ -9,6 +9,7 @@ import functools
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.attention import (
     MultiHeadAttention,
@@ -229,6 +230,8 @@ class EncoderLayer(TransformerLayer):
             `MultiHeadAttention.attention_weights`.
         """
         refuse_symbolic(self, "attention_weights", x, attention_mask)
+        if not self.built:
+            self.build(x.shape)
         return self._self_attention.attention_weights(x, x, attention_mask)
 
 
@@ -378,6 +381,8 @@ class DecoderLayer(TransformerLayer):
         masks = self_attention_mask, cross_attention_mask
         refuse_symbolic(self, "attention_weights", x, encoder_output, *masks)
         self._check_source(encoder_output)
+        if not self.built:
+            self.build(x.shape, getattr(encoder_output, "shape", None))
         to_itself = self._self_attention.attention_weights(
             x, x, self_attention_mask, use_causal_mask
         )
@@ -389,6 +394,8 @@ class DecoderLayer(TransformerLayer):
             attention_mask=self_attention_mask,
             use_causal_mask=use_causal_mask,
         )
+        # Keras casts the arguments of calls, and not of other methods.
+        x = ops.cast(x, self.compute_dtype)
         x = self._add(x, update, self._self_attention_layer_norm)
         to_source = self._cross_attention.attention_weights(
             x, encoder_output, cross_attention_mask

@@ -184,6 +184,48 @@ def test_a_source_too_many_or_too_few_is_refused(cross_attention):
         layer(X, *right)
 
 
+# Methods beside `call`, the layer's arguments, and the inputs of both.
+METHODS = {
+    "encoder": (EncoderLayer, (8, 2, 16), "attention_weights", (X,)),
+    "decoder": (DecoderLayer, (8, 2, 16), "attention_weights", (X, SOURCE)),
+    "attention": (MultiHeadAttention, (2, 8), "attention_weights", (X, SOURCE)),
+    "project": (MultiHeadAttention, (2, 8), "project", (SOURCE,)),
+    "attend": (
+        MultiHeadAttention,
+        (2, 8),
+        "attend",
+        (X, *np.ones((2, 2, 2, 5, 4), "float32")),
+    ),
+}
+METHOD = pytest.mark.parametrize("name", METHODS)
+
+
+@METHOD
+def test_methods_before_the_first_call_build_the_layer(name):
+    kind, arguments, method, given = METHODS[name]
+    layer, called = kind(*arguments), kind(*arguments)
+    inputs = (X,) if kind is EncoderLayer else (X, SOURCE)
+    called(*inputs)
+    getattr(layer, method)(*given)
+    assert [w.path.split("/", 1)[1] for w in layer.weights] == [
+        w.path.split("/", 1)[1] for w in called.weights
+    ]
+    layer.set_weights(called.get_weights())
+    np.testing.assert_allclose(layer(*inputs), called(*inputs), atol=1e-6)
+
+
+@METHOD
+@pytest.mark.parametrize(
+    "dtype", ["mixed_float16", "mixed_bfloat16", "bfloat16", "float64"]
+)
+def test_methods_take_tensors_whatever_the_policy(name, dtype):
+    kind, arguments, method, given = METHODS[name]
+    layer = kind(*arguments, dtype=dtype)
+    found = getattr(layer, method)(*map(keras.ops.convert_to_tensor, given))
+    for tensor in keras.tree.flatten(found):
+        assert tensor.dtype == layer.compute_dtype
+
+
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("kind", [EncoderLayer, MultiHeadAttention])
 def test_float64_is_computed_in_float64(kind, training):
