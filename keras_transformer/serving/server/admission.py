@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from keras_transformer.contract.status import (
     Code,
@@ -65,7 +65,7 @@ class Limits:
                     f"Received: {value}"
                 )
 
-    def check(self, inputs: dict) -> None:
+    def check(self, inputs: Mapping) -> None:
         """Refuses arrays that are too large.
 
         Args:
