@@ -16,6 +16,7 @@ import gettext
 import os
 import pathlib
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -140,11 +141,16 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
             which one it is.
     """
     polib = installed("polib")
-    try:
-        return polib.pofile(content)
-    except (OSError, ValueError) as error:
-        reason = str(error).replace("Syntax error in po file", "").strip()
-        raise InputError(f"{path}: damaged .po file {reason}") from None
+    with tempfile.NamedTemporaryFile() as file:
+        # Of a content polib opens what it names, and has other line ends.
+        file.write(content.encode())
+        file.flush()
+        try:
+            return polib.pofile(file.name, encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = str(error).replace("Syntax error in po file", "")
+            reason = reason.replace(file.name, "").strip()
+            raise InputError(f"{path}: damaged .po file {reason}") from None
 
 
 def plural_form(catalog: Any, entry: Any, number: int) -> int:

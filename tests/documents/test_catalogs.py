@@ -123,6 +123,19 @@ def test_a_catalog_names_its_encoding_and_language(tmp_path):
     assert "Language: pt_BR" in result
 
 
+def test_lines_of_a_catalog_end_where_gettext_ends_them(tmp_path):
+    text = "a\u2028b\u2029c\x85d\x1ce"
+    content = f'\ufeffmsgid "{text}"\nmsgstr ""\n\f\nmsgid "f"\nmsgstr ""\n'
+    assert read(tmp_path, "a.po", content).texts == [text, "f"]
+
+
+def test_a_catalog_that_names_another_opens_none(tmp_path):
+    path = tmp_path / "other.po"
+    path.write_text(PO)
+    with pytest.raises(InputError, match=r"damaged \.po file \(line 1\)"):
+        read(tmp_path, "a.po", str(path))
+
+
 def written(document, texts):
     return b"".join(document.translated(texts)).decode()
 
