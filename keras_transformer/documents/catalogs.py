@@ -20,10 +20,15 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keras_transformer.documents.document import installed, read_text
+from keras_transformer.documents.document import (
+    LARGEST,
+    installed,
+    read_text,
+)
 from keras_transformer.documents.markup import find_marks, unused_tag
 from keras_transformer.errors import InputError
 from keras_transformer.languages import tag_of_language
+from keras_transformer.system.files import read_bytes
 
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
 # Elements whose content is text; that of others is a code.
@@ -299,7 +304,8 @@ def _xml(path):
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False
     )
-    content = read_text(path).encode()
+    # lxml decodes it, as its declaration says.
+    content = read_bytes(path, largest=LARGEST)
     try:
         return etree.ElementTree(etree.fromstring(content, parser))
     except (etree.XMLSyntaxError, ValueError) as error:

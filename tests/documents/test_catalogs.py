@@ -312,6 +312,16 @@ def test_a_copy_of_the_source_is_no_translation(tmp_path, state):
     )
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "windows-1252"])
+def test_xml_is_read_in_the_encoding_that_it_names(tmp_path, encoding):
+    content = XLIFF_1.replace("UTF-8", encoding).replace("Open", "Tür")
+    path = tmp_path / "a.xlf"
+    path.write_bytes(content.encode(encoding))
+    document = open_document(path, "xliff", ("de", "en"))
+    assert document.texts[0] == "Tür"
+    assert "<source>Tür</source>" in written(document, document.texts)
+
+
 def test_tmx_has_variants_of_one_language(tmp_path):
     variant = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
     content = (
