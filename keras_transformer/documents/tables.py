@@ -3,6 +3,7 @@
 import collections
 import csv
 import io
+import itertools
 import json
 import pathlib
 import re
@@ -14,6 +15,10 @@ from keras_transformer.system.files import read_bytes
 from keras_transformer.system.pipes import open_file
 
 _MARK = "\ufeff"
+# A cell as programs write it that quote those with quotes in them.
+_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)+"')
+# What is between keys and values.
+_BETWEEN = re.compile(r"[\s:,]*")
 
 
 class Table:
@@ -44,6 +49,8 @@ class Table:
         self._rows = _plain_rows(content) if delimiter == "\t" else []
         # Lines of TSV have as many columns without a look at quotes.
         self._is_plain = len({len(row) for row in self._rows if row}) == 1
+        if any(map(_QUOTED.fullmatch, itertools.chain(*self._rows))):
+            self._is_plain = False
         if not self._is_plain:
             self._rows = _csv_rows(content, delimiter, path)
         header = self._rows[0] if self._rows else []

@@ -45,6 +45,13 @@ def read(tmp_path, name, content, field=None):
             "en",
             'en\tn\n"<two\nlines>"\t1\n',
         ),
+        (
+            "a.tsv",
+            'en\tn\n"The ""Save"" button"\t1\n5" disk\t2\n',
+            "en:de",
+            'en\tn\tde\n"The ""Save"" button"\t1\t"<The ""Save"" button>"\n'
+            '"5"" disk"\t2\t"<5"" disk>"\n',
+        ),
         ("a.csv", "x:y\na\n", "x:y", "x:y\n<a>\n"),
         ("a.csv", "id;en\n1;a, b\n", "en", "id;en\n1;<a, b>\n"),
         ("a.tsv", "id\ten\r\n1\ta\r\n", "en", "id\ten\r\n1\t<a>\r\n"),
