@@ -133,9 +133,12 @@ class JsonLines:
             None if path.is_file() else read_bytes(path, "", LARGEST)
         )
         strings: collections.Counter[str] = collections.Counter()
-        count = 0
+        # All, of what may grow meanwhile.
+        self._lines: int | None = None
+        lines = count = 0
         try:
             for _, row in self._rows():
+                lines += 1
                 if row is not None:
                     count += 1
                     strings.update(
@@ -143,6 +146,7 @@ class JsonLines:
                     )
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
+        self._lines = lines
         self._source, self._target = _source_and_target(
             path, field, "key", strings
         )
@@ -183,7 +187,9 @@ class JsonLines:
             else io.BytesIO(self._content)
         )
         with opened as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(
+                itertools.islice(lines, self._lines), 1
+            ):
                 where = f"{self._path}, line {number}"
                 text = decoded(line, where).removeprefix(_MARK)
                 yield line, json_object(text, where) if text.strip() else None

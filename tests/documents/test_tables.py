@@ -97,6 +97,15 @@ def test_a_large_file_is_never_held(tmp_path):
     assert peak < size / 5
 
 
+def test_lines_that_come_meanwhile_are_left_out(tmp_path):
+    line = '{"k": "a"}\n'
+    document = read(tmp_path, "a.jsonl", f"\n{line}", "k")
+    with (tmp_path / "a.jsonl").open("a") as file:
+        file.write(line)
+    assert list(document.texts) == ["a"]
+    assert b"".join(document.translated(["a"])).decode() == f"\n{line}"
+
+
 def test_a_pipe_is_read_once(tmp_path):
     path = tmp_path / "a.jsonl"
     os.mkfifo(path)
