@@ -174,9 +174,8 @@ class JsonLines:
         translations = iter(texts)
         for line, row in self._rows():
             if row is not None and isinstance(row.get(self._source), str):
-                row[self._target] = next(translations)
-                end = line[len(line.rstrip(b"\r\n")) :]
-                line = _json_line(row) + end
+                text = next(translations)
+                line = _with_string(line.decode(), self._target, text).encode()
             yield line
 
     def _rows(self) -> Iterator[tuple[bytes, dict | None]]:
@@ -212,11 +211,27 @@ class _Texts(Collection[str]):
         return text in list(self)
 
 
-def _json_line(row):
-    try:
-        return json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # Half of a character is an escape.
-        return json.dumps(row).encode()
+def _with_string(line, key, text):
+    """A line of a JSON object with a string for a key, the rest as it is."""
+    decode = json.JSONDecoder().raw_decode
+    value, place = None, line.index("{") + 1
+    while line[start := _BETWEEN.match(line, place).end()] != "}":
+        name, end = decode(line, start)
+        start = _BETWEEN.match(line, end).end()
+        _, place = decode(line, start)
+        if name == key:  # The last one, if there are several.
+            value = slice(start, place)
+    new = _json_string(text)
+    if value is None:
+        value = slice(place, place)
+        new = f", {_json_string(key)}: {new}"
+    return line[: value.start] + new + line[value.stop :]
+
+
+def _json_string(text):
+    # Half of a character is an escape.
+    is_whole = not re.search("[\ud800-\udfff]", text)
+    return json.dumps(text, ensure_ascii=not is_whole)
 
 
 def _source_and_target(path, field, kind, names):

@@ -69,6 +69,20 @@ def read(tmp_path, name, content, field=None):
             "k",
             '{"k": "<a>", "other": "\\ud83d"}\n',
         ),
+        ("a.jsonl", '{"k": "\\ud83d"}\n', "k", '{"k": "<\\ud83d>"}\n'),
+        (
+            "a.jsonl",
+            '\ufeff{"a":{"k":"b"},"\\u006b" : "\\/", "n":1e400,"n":1.10 }\r\n',
+            "k",
+            '\ufeff{"a":{"k":"b"},"\\u006b" : "</>", "n":1e400,"n":1.10 }\r\n',
+        ),
+        (
+            "a.jsonl",
+            '{"k": "a", "k": "b", "t": null}\n{"k": "c", "x": NaN }',
+            "k:t",
+            '{"k": "a", "k": "b", "t": "<b>"}\n'
+            '{"k": "c", "x": NaN, "t": "<c>" }',
+        ),
     ],
 )
 def test_a_column_is_translated(tmp_path, name, content, field, expected):
