@@ -48,6 +48,7 @@ _SIDES = {
 # Elements that hold markup as the file had it, and those of no markup.
 _NATIVE = {"bpt", "ept", "ph", "it", "ut", "hi", "sub", "mrk"}
 _JSON_BYTES = 1 << 22  # of a line
+_DEEPEST = 100  # elements in each other; Python ends at a thousand calls
 
 
 def corpus_format(path: str | os.PathLike) -> str | None:
@@ -294,11 +295,13 @@ def _child(element, name):
     return next((each for each in element if _name(each) == name), None)
 
 
-def _text(element) -> str:
+def _text(element, depth=0) -> str:
     """The text of a segment, with its inline markup."""
+    if depth == _DEEPEST:
+        return "".join(element.itertext())
     parts = [element.text or ""]
     for child in element:
-        name, inner = _name(child), _text(child)
+        name, inner = _name(child), _text(child, depth + 1)
         if name not in _NATIVE or (name == "ph" and not inner):
             attributes = "".join(f' {k}="{v}"' for k, v in child.items())
             end = f">{inner}</{name}>" if inner else "/>"

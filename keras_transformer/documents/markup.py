@@ -72,6 +72,7 @@ _SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
 _WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
 # Characters between tokens, of each and of all that are missing.
 _PASSED, _MOST_PASSED = 4, 32
+_DEEPEST = 100  # pairs in each other; Python ends at a thousand calls
 # Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
 _NAME = re.compile(r"([<⟨])/?([^\s<>/⟨⟩]+)")
 
@@ -445,7 +446,7 @@ def _place(stripped, translation, tokens, indices, depth, placed):
             if first <= middle < last and n not in taken
         ]
         run = _longest_run(within, taken)
-        if partner == index or not run:
+        if partner == index or not run or depth == _DEEPEST:
             # Also a pair around nothing, or nothing that was translated.
             marks = range(index, max(partner, index) + 1)
             text = "".join(stripped.marks[n] for n in marks)

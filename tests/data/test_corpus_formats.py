@@ -123,6 +123,13 @@ def test_units_without_both_texts_are_counted(write):
     ]
 
 
+def test_elements_may_be_in_each_other_to_any_depth(write):
+    deep = "<hi>" * 2000 + "Open" + "</hi>" * 2000
+    path = write("a.tmx", tmx({"en": deep, "de": "Auf", "fr": ""}))
+    file = CorpusFile(path, languages=("en", "de"))
+    assert list(file_pairs(file)) == [("Open", "Auf")]
+
+
 def test_white_space_takes_no_time(write):
     row = {"en": f"a{' ' * 500_000}b", "de": "c \n d"}
     file = CorpusFile(write("a.jsonl", json.dumps(row)))

@@ -240,6 +240,14 @@ def test_marks_are_placed(source, translation, alignment, expected):
     assert placed(source, translation, alignment) == expected
 
 
+def test_marks_may_be_in_each_other_to_any_depth():
+    before, after = "<b>" * 1500, "</b>" * 1500
+    result = placed(f"{before}one{after} two", "zwei eins", [1, 0])
+    assert result.replace("<b>", "").replace("</b>", "") == "zwei eins"
+    assert result.index("<b>") < result.index("eins")
+    assert result.count("<b>") == result.count("</b>") == 1500
+
+
 def tree(generator, words):
     """A random text with nested markup."""
     parts = []
