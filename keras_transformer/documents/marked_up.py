@@ -288,6 +288,15 @@ _CODE = re.compile(
     r"|<([\w-]+)(?![\w-])[^<>]*\btranslate=[\"']?no\b[^<>]*>",
     re.IGNORECASE,
 )
+# Elements whose end tag may be left out, the tags that then end them, and those
+# of what all of these are in.
+_WITHOUT_END = {
+    **dict.fromkeys(("dd", "dt"), ("d[dt]", "dl")),
+    **dict.fromkeys(("td", "th"), ("t[dhr]", "table")),
+    "li": ("li", "menu|ol|ul"),
+    "p": ("p", "article|blockquote|body|div|li|main|section|td"),
+    "tr": ("tr", "table"),
+}
 
 
 class Html:
@@ -343,6 +352,7 @@ class Html:
 def _html_pieces(content):
     """Yields parts of a page, and whether they belong to a text."""
     end = 0
+    ends = functools.cache(functools.partial(_ends, content))
     for match in _PIECES.finditer(content):
         if match.start() < end:
             continue  # In an element that isn't translated.
@@ -357,33 +367,43 @@ def _html_pieces(content):
         code = _CODE.match(match[0])
         end = match.end()
         if code and code[2] and not match[2]:
-            end = _end_of(content, code[2], end)
+            end = ends(code[2].lower()).get(match.start(), end)
         yield content[match.start() : end], bool(phrasing)
     if content[end:]:
         yield content[end:], True
 
 
-def _end_of(content, name, begin):
-    """Where an element ends that is open at a place; there if it doesn't."""
-    depth = 1
-    tags = re.compile(rf"<(/?){name}\b[^<>]*>", re.IGNORECASE)
-    for tag in tags.finditer(content, begin):
-        depth += -1 if tag[1] else 1
-        if not depth:
-            return tag.end()
-    return begin
+def _ends(content, name):
+    """Where elements of a name end, those that do, by where they begin."""
+    items, around = _WITHOUT_END.get(name, (name, "(?!)"))
+    tags = rf"<(/?)(?:({items})|(?:{around}))(?![\w-])[^<>]*>"
+    ends: dict[int | None, int] = {}
+    opened: list[int | None] = []  # None: of what they are in
+    for tag in re.finditer(tags, content, re.IGNORECASE):
+        closes, is_item = bool(tag[1]), tag[2] is not None
+        in_item = bool(opened) and opened[-1] is not None
+        if in_item and closes != is_item and name in _WITHOUT_END:
+            ends[opened.pop()] = tag.start()
+            in_item = False
+        if not closes:
+            opened.append(tag.start() if is_item else None)
+        elif opened and in_item == is_item:
+            ends[opened.pop()] = tag.end()
+    return ends
 
 
 def _without_codes(text):
     """A text with tags in place of codes, these, and entities as characters."""
     name = unused_tag(text)
+    ends = functools.cache(functools.partial(_ends, text))
     codes: dict[str, str] = {}
     plain, end = "", 0
     for match in _CODE.finditer(text):
         if match.start() >= end:
             tag = f"<{name}{len(codes) + 1}/>"
             plain += text[end : match.start()] + tag
-            end = _end_of(text, match[1] or match[2], match.end())
+            ends_of = ends((match[1] or match[2]).lower())
+            end = ends_of.get(match.start(), match.end())
             codes[tag] = text[match.start() : end]
     plain += text[end:]
 

@@ -243,6 +243,19 @@ def html(tmp_path, content):
         ),
         ("<p>a <img translate=no> b</p><p>1</p>", "a <x1/> b", None),
         (
+            "<table><tr><td translate=no>A<table><tr><td>B</table><td>Text"
+            "<tr><td>1<td translate=no>C<tr><th translate=no>D</table>",
+            "Text",
+            None,
+        ),
+        (
+            "<ul><li translate=no>A<ul><li>B</ul><li>Text</ul><div>"
+            "<p translate=no>C</div><dl><dt translate=no>D<dd>1</dl>",
+            "Text",
+            None,
+        ),
+        ("<p>a <code>b <code>c</code> d</p>", "a <x1/>b <x2/> d", None),
+        (
             "<p>&copy 2020 &nbspA AT&T &lt; &amp</p>",
             "© 2020 A AT&T &lt; &",
             "<p>© 2020 A AT&amp;T &lt; &amp;</p>",
@@ -276,7 +289,13 @@ def test_a_page_keeps_the_encoding_that_it_names(tmp_path, head, expected):
     assert b"".join(document.translated(["好"])) == head.encode() + expected
 
 
-@pytest.mark.parametrize("part", ["<!--", "<!x", "<script>", "<pre ", "<svg>"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("<!--", "<!x", "<script>", "<pre ", "<svg>", "<td translate=no>"),
+        *("<code>", "<b translate=no>", "<div translate=no>"),
+    ],
+)
 def test_what_is_never_closed_takes_no_quadratic_time(tmp_path, part):
     content = "<p>one</p>" + part * 50_000
     document = html(tmp_path, content)
