@@ -270,7 +270,7 @@ _UNTRANSLATED = "script style pre textarea template svg math".split()
 _OTHER_ENCODING = re.compile(
     r"<meta\b[^<>]*\bcharset\s*=\s*[\"']?\s*(?!utf-?8\b)\w", re.IGNORECASE
 )
-_MAY_BREAK = re.compile(r"</?wbr(?![\w-])|&shy;", re.IGNORECASE)
+_MAY_BREAK = re.compile(r"</?wbr(?![\w-])", re.IGNORECASE)
 _REST_OF_ENTITY = re.compile(r"#?\w+;")
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
 _PIECES = re.compile(
@@ -408,9 +408,9 @@ def _without_codes(text):
     plain += text[end:]
 
     def character(match):
-        if _MAY_BREAK.match(match[0]):
-            return ""  # Another word breaks elsewhere.
         found = html.unescape(match[0])
+        if found == "\xad" or _MAY_BREAK.match(found):
+            return ""  # Another word breaks elsewhere.
         if found == "&" and not _REST_OF_ENTITY.match(plain, match.end()):
             return found
         # A tag stays with the entities of its attributes.
@@ -419,5 +419,5 @@ def _without_codes(text):
         return found
 
     # Old entities end without a semicolon.
-    pattern = rf"{TAG}|{ENTITY}|&[A-Za-z]\w*"
+    pattern = rf"{TAG}|{ENTITY}|&[A-Za-z]\w*|\xad"
     return re.sub(pattern, character, plain, flags=re.DOTALL), codes

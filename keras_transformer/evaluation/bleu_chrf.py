@@ -31,8 +31,8 @@ _MECAB = {
     "ko": "ko-mecab",
 }
 _BY_CHARACTER = {"KHMER", "LAO", "MYANMAR", "THAI", "TIBETAN"}  # scripts
-# A byte order mark, and marks of direction, which no tokenizer keeps.
-_UNSEEN = re.compile("[\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# A byte order mark, soft hyphens, marks of direction: no tokenizer keeps them.
+_UNSEEN = re.compile("[\xad\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def bleu_tokenizer(language: str) -> str:

@@ -37,9 +37,11 @@ _BLANK_WORD = (
     f"[{INVISIBLE}{WHITE_SPACE}]*(?:[{WHITE_SPACE}]|$)"
 )
 
-# The byte order mark and the marks of writing direction: invisible, and in
-# web text mostly left behind by editors.
-_INVISIBLE = r"[\x{feff}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
+# The byte order mark, the marks of writing direction and the soft hyphen, which
+# say nothing of a text: in web text they are mostly left behind by editors.
+_INVISIBLE = (
+    r"[\x{ad}\x{feff}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
+)
 
 # More marks than any letter has: ICU would sort them, in quadratic time.
 _LONG_MARKS, _FIRST_MARKS = r"(\p{M}{30})\p{M}+", r"\1"
@@ -100,9 +102,9 @@ class Normalizer(tf.Module):
     """Repairs and unifies strings of any shape.
 
     Broken UTF-8 becomes U+FFFD; control characters, line ends and line
-    separators become spaces; byte order and direction marks disappear. Words
-    of invisible characters alone are spaces too (see `blank`), while joiners
-    and the like within words stay.
+    separators become spaces; byte order and direction marks and soft hyphens
+    disappear. Words of invisible characters alone are spaces too (see
+    `blank`), while joiners and the like within words stay.
 
     Args:
         nfc: bring text to Unicode normalization form C; of more than 30

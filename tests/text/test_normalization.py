@@ -11,6 +11,7 @@ from keras_transformer.text.normalization import MARK, Normalizer, squeeze
         ("e\u0301", "é"),
         ("a\x00b\tc\x1fd\x7fe\x9ff\u2028g", "a b c d e f g"),
         ("\ufeffa\u200eb\u202a", "ab"),
+        ("Donau\xaddampf", "Donaudampf"),
         ("zero\u200djoiner", "zero\u200djoiner"),
         ("，ＡＢ…", "，ＡＢ…"),
         (f"a{MARK}b", "a\ufffdb"),
