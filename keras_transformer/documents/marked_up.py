@@ -130,7 +130,7 @@ class Markdown:
             end = self._content.find(lines.pop(0), end, last)
             if not lines:
                 return _Inline("", {}, end, end, is_cell)
-            breaks = [child.type == "softbreak" for child in children]
+            breaks = [child.type.endswith("break") for child in children]
             children = children[breaks.index(True) + 1 :]
             if len(lines) > 1 and lines[-1] == ":::":
                 del lines[-1], children[-2:]

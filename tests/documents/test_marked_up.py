@@ -113,6 +113,7 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
     ("content", "texts", "expected"),
     [
         ("> [!NOTE]\n> Of\n> use.\n", ["Of use."], "> [!NOTE]\n> Of use.\n"),
+        ("> [!NOTE]  \n> a\n> b\n", ["a b"], "> [!NOTE]  \n> a b\n"),
         (":::tip A\nMy\ntip.\n:::\n", ["My tip."], ":::tip A\nMy tip.\n:::\n"),
         (":::tip\n\nMy tip.\n\n:::\n", ["My tip."], None),
         ('!!! note "A"\n    Of use.\n', ["Of use."], None),
