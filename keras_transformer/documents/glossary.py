@@ -160,13 +160,13 @@ class Glossary:
                 "characters each, without ⟨ and ⟩"
             )
         source, target = (_composed(" ".join(s.split())) for s in term)
-        known = self._targets.setdefault(source, target)
+        words = words_of(source)
+        known = self._targets.setdefault(_key(source, words), target)
         if known != target:
             raise InputError(
                 f"{where}: {shown(source)} is {shown(target)} here, "
                 f"{shown(known)} before. Accepted: one translation of a term"
             )
-        words = words_of(source)
         if len(words) > _MOST_WORDS:
             raise InputError(
                 f"{where}: a term of {len(words)} words. Accepted: up to "
@@ -207,7 +207,7 @@ class Glossary:
             lines = text[chosen[0].start : chosen[-1].end].splitlines()
             if len(lines) > 1:
                 continue
-            surface = _composed(" ".join(lines[0].split()))
+            surface = _key(text, chosen)
             for form in (surface, surface.lower()):
                 if form in self._targets:
                     return size, self._targets[form]
@@ -230,6 +230,11 @@ def _is_term(term):
         and not any(set("⟨⟩") & {*side} for side in term)
         and max(map(len, term)) <= _LONGEST
     )
+
+
+def _key(text, words):
+    """What is the same for a term with and without spaces: Excel表格."""
+    return _composed(" ".join(text[word.start : word.end] for word in words))
 
 
 def _folded(text, word):

@@ -40,6 +40,8 @@ TERMS = [
     ("Impress", ""),
     ("save as...", "Speichern unter…"),
     ("文件", "file"),
+    ("Excel 表格", "sheet"),
+    ("C++", ""),
 ]
 
 
@@ -58,6 +60,8 @@ TERMS = [
         ("In Impress", "In ⟨t⟩Impress⟨=⟩Impress⟨/t⟩"),
         ("Save As... it", "⟨t⟩Save As...⟨=⟩Speichern unter…⟨/t⟩ it"),
         ("打开文件夹", "打开⟨t⟩文件⟨=⟩file⟨/t⟩夹"),
+        ("打开Excel表格", "打开⟨t⟩Excel表格⟨=⟩sheet⟨/t⟩"),
+        ("In C++", "In ⟨t⟩C++⟨=⟩C++⟨/t⟩"),
         ("⟨1⟩cell⟨/1⟩ ⟨2/⟩", "⟨1⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/1⟩ ⟨2/⟩"),
         ("cell ⟨1/⟩ range", "⟨t⟩cell⟨=⟩Zelle⟨/t⟩ ⟨1/⟩ range"),
         ("<cell cell=1>{cell}", "<cell cell=1>{cell}"),
