@@ -21,8 +21,11 @@ from keras_transformer.languages import (
 
 _LOOKED_AT = 1000  # pairs
 _LEAST_SHARE = 0.05  # of a column's letters, for a script to be named
-# As in train.en-de.tsv, en-de.tsv.gz and news_en-de.tsv.
-_PAIR = re.compile(r"(?:^|[._-])([a-z]{2,3})-([a-z]{2,3})(?=[._]|$)")
+# As in train.en-de.tsv, en-de.tsv.gz, news_en-de.tsv and en-pt_BR.tsv.
+_TAG = "[a-z]{2,3}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?"
+_PAIR = re.compile(
+    rf"(?:^|[._-])(?:([a-z]{{2,3}})-)?({_TAG})-({_TAG})(?=[._]|$)"
+)
 
 
 def with_languages(
@@ -66,14 +69,18 @@ def _named(file: CorpusFile) -> tuple[str, str] | None:
     source, target = file.said_languages()
     if source and target:
         return source, target
-    names = [
-        path.name.lower().removesuffix(".gz").removesuffix(".xz")
-        for path in file.paths
-    ]
+    names = [path.name for path in file.paths]
     if len(names) == 2:
-        source, target = (pathlib.PurePath(n).suffix[1:] for n in names)
+        stems = [
+            name.lower().removesuffix(".gz").removesuffix(".xz")
+            for name in names
+        ]
+        source, target = (pathlib.PurePath(n).suffix[1:] for n in stems)
     elif found := _PAIR.findall(names[0]):
-        source, target = found[-1]
+        before, source, target = found[-1]
+        # Of en-pt-br "br" may be Brazil or Breton.
+        if scripts_of_language(before):
+            return None
     else:
         return None
     known = all(map(scripts_of_language, (source, target)))

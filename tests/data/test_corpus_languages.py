@@ -16,6 +16,9 @@ from keras_transformer.errors import InputError
         (["corpora/en-zh.tsv#BT"], ("en", "zh")),
         ([("corpus.de-en.en", "corpus.de-en.de")], ("en", "de")),
         (["train.cs.gz,train.sk.gz"], ("cs", "sk")),
+        (["train.en-pt-BR.tsv"], ("en", "pt-BR")),
+        (["zh_TW-en_US.tsv"], ("zh_TW", "en_US")),
+        (["dev-en-sr_Latn.tsv"], ("en", "sr_Latn")),
     ],
 )
 def test_files_name_the_languages(files, languages):
@@ -38,6 +41,7 @@ def test_settings_come_before_names():
         (["train.tsv"], {"source_language": "en"}, "^the target language must"),
         (["in-house.tsv"], {}, "Latin letters as sources, Han as targets"),
         (["en-en.tsv"], {}, "--source-language and --target-language"),
+        (["en-pt-br.tsv"], {}, "the source and the target language must be"),
         (["a.en-de.tsv", "b.de-en.tsv"], {}, 'source_language="..."'),
         (["a.en-de.tsv"], {"source_language": "de"}, "such as train.en-de.tsv"),
     ],
