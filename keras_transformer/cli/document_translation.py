@@ -11,6 +11,7 @@ from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Progress, say
 from keras_transformer.cli.options import flag
 from keras_transformer.config import Config
+from keras_transformer.data.corpus_formats import PACKED
 from keras_transformer.documents.formats import (
     FORMATS,
     LINES,
@@ -46,10 +47,12 @@ def chosen_format(arguments: argparse.Namespace) -> str:
     if chosen is None and arguments.input:
         path = pathlib.Path(arguments.input)
         chosen = format_of(path)
-        if path.suffix.lower() in UNREAD:
+        is_packed = path.suffix.lower() in PACKED
+        name = path.with_suffix("") if is_packed else path
+        if name.suffix.lower() in UNREAD or format_of(name) != chosen:
             raise InputError(
                 f"{path}: not a known format of documents. Accepted: one of "
-                f"{', '.join(FORMATS)}, by --format if not by name"
+                f"{', '.join(FORMATS)}, unpacked, by --format if not by name"
             )
     given = [name for name in _OPTIONS if getattr(arguments, name)]
     if chosen in (None, LINES) and given:

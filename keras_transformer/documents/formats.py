@@ -25,11 +25,13 @@ _SUFFIXES = {
     ".ndjson": "jsonl",
     ".pot": "po",
     ".sdlxliff": "xliff",
+    ".xhtml": "html",
     ".xlf": "xliff",
 }
 # Of documents that would be damaged line by line.
 UNREAD = set(
-    ".json .odt .properties .rst .rtf .strings .xml .yaml .yml".split()
+    ".adoc .arb .ass .ini .ipynb .json .odt .plist .properties .resx .rst .rtf "
+    ".strings .stringsdict .tex .toml .ts .ttml .xml .yaml .yml".split()
 )
 
 
