@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import functools
 import itertools
+import os
 import sys
 from typing import Any
 
@@ -399,6 +400,12 @@ def _check_options(arguments, source):
         raise InputError(
             "TEXT on the command line goes neither with --input nor with "
             f"--shards. Received: {shown(arguments.text[0], 40)}"
+        )
+    # Unlike `Path.is_file` it takes a text of any length.
+    if len(arguments.text) == 1 and os.path.isfile(arguments.text[0]):  # noqa: PTH113
+        raise InputError(
+            "TEXT on the command line is a file's name. Accepted: --input, or "
+            f"a text. Received: {shown(arguments.text[0], 40)}"
         )
 
 

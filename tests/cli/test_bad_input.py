@@ -212,6 +212,13 @@ def test_translate_of_an_argument_that_is_no_utf8(run, refuses):
         refuses("translate", "--run", run, *options, text, says=says)
 
 
+def test_translate_of_an_argument_that_is_a_file(run, refuses, tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("one")
+    says = ["is a file's name. Accepted: --input, or a text"]
+    refuses("translate", "--run", run, path, says=says)
+
+
 @pytest.mark.parametrize("shards", [[], ["--shards=2"]])
 def test_translate_spares_all_that_it_reads(run, refuses, tmp_path, shards):
     words = ["translate", "--run", run, *shards]
