@@ -17,8 +17,6 @@ from keras_transformer.system.pipes import open_file
 _MARK = "\ufeff"
 # A cell as programs write it that quote those with quotes in them.
 _QUOTED = re.compile(r'"[^"]*(?:""[^"]*)+"')
-# What is between keys and values.
-_BETWEEN = re.compile(r"[\s:,]*")
 
 
 class Table:
@@ -215,9 +213,9 @@ def _with_string(line, key, text):
     """A line of a JSON object with a string for a key, the rest as it is."""
     decode = json.JSONDecoder().raw_decode
     value, place = None, line.index("{") + 1
-    while line[start := _BETWEEN.match(line, place).end()] != "}":
+    while line[start := _after_space(line, place)] != "}":
         name, end = decode(line, start)
-        start = _BETWEEN.match(line, end).end()
+        start = _after_space(line, end)
         _, place = decode(line, start)
         if name == key:  # The last one, if there are several.
             value = slice(start, place)
@@ -226,6 +224,13 @@ def _with_string(line, key, text):
         value = slice(place, place)
         new = f", {_json_string(key)}: {new}"
     return line[: value.start] + new + line[value.stop :]
+
+
+def _after_space(line, place):
+    """Where the next key or value begins, or the object ends."""
+    while line[place] in " \t\n\r:,":
+        place += 1
+    return place
 
 
 def _json_string(text):
