@@ -166,12 +166,14 @@ def plural_form(catalog: Any, entry: Any, number: int) -> int:
     rule = re.search(
         r"plural\s*=([^;]+)", catalog.metadata.get("Plural-Forms", "")
     )
-    form = None
+    form: int | None = None
     if rule:
         with contextlib.suppress(ValueError, ZeroDivisionError):
             form = gettext.c2py(rule[1])(number)
     forms = list(entry.msgstr_plural)
-    return form if form in forms else forms[0 if number == 1 else -1]
+    if form is None or form not in forms:
+        form = forms[0 if number == 1 else -1]
+    return form
 
 
 class XliffCatalog(_Catalog):
@@ -430,7 +432,7 @@ def _segments(unit):
     """
     source, target = _child(unit, "source"), _child(unit, "target")
     divided = _child(unit, "seg-source")
-    sources = [] if divided is None else _marks(divided)
+    sources = {} if divided is None else _marks(divided)
     targets = {} if target is None else _marks(target)
     is_whole = target is not None and not targets and _text(target).strip()
     if not sources or is_whole:

@@ -26,7 +26,7 @@ from keras_transformer.documents.markup import (
 # A tag that was written as characters, and what other Markdown than CommonMark
 # has for footnotes and a table of contents.
 _VERBATIM = re.compile(
-    r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\]"
+    r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\]|\[\[[^\[\]]+\]\]"
     r"|(?<!\S):[a-z0-9_+-]+:(?!\S))"
 )
 _FRONT_MATTER = re.compile(
@@ -37,6 +37,8 @@ _SPELT = "of Markdown that wasn't found in the file"
 _IN_HTML = "in blocks of HTML"
 # An item of a list of tasks, as GitHub has it.
 _TASK = re.compile(r"\[[ xX]\] +")
+# A formula, as GitHub and Pandoc have them.
+_MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
 # The first line of an alert of GitHub, Docusaurus or MkDocs.
 _ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
 # What would be read as markup where it was escaped or isn't any.
@@ -95,6 +97,7 @@ class Markdown:
         starts.append(len(self._content))
         parser = markdown_it.MarkdownIt("commonmark")
         parser.enable(["table", "strikethrough"])
+        parser.inline.ruler.before("escape", "math", _math)
         self._inlines: list[_Inline] = []
         tokens = parser.parse(body)
         left = sum(
@@ -197,6 +200,15 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
     return text, marks
 
 
+def _math(state, silent):
+    """A rule of markdown-it for formulas."""
+    found = _MATH.match(state.src, state.pos)
+    if found and not silent:
+        state.push("math", "", 0).content = found[0]
+    state.pos = found.end() if found else state.pos
+    return bool(found)
+
+
 def _opening(token):
     if token.type != "link_open":
         return token.markup
@@ -216,6 +228,8 @@ def _alone(token):
     if token.type == "code_inline":
         space = " " if "`" in (token.content[0], token.content[-1]) else ""
         return f"{token.markup}{space}{token.content}{space}{token.markup}"
+    if token.type == "math":
+        return token.content
     if token.type == "image":
         return f"![{token.content}]({_target(token, 'src')})"
     return "\\\n"  # a hard break
@@ -361,14 +375,14 @@ def _html_pieces(content):
         name = _TAG_NAME.match(match[0])
         phrasing = name is not None and name[1].lower() in _PHRASING
         # React writes an empty comment beside each value in a text.
-        phrasing = phrasing or re.fullmatch(r"<!--\s*-->", match[0])
+        phrasing |= re.fullmatch(r"<!--\s*-->", match[0]) is not None
         if match[2]:  # Not the rest of a page where it isn't closed.
             phrasing = phrasing and match[3] is not None
         code = _CODE.match(match[0])
         end = match.end()
         if code and code[2] and not match[2]:
             end = ends(code[2].lower()).get(match.start(), end)
-        yield content[match.start() : end], bool(phrasing)
+        yield content[match.start() : end], phrasing
     if content[end:]:
         yield content[end:], True
 

@@ -118,9 +118,12 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
         (":::tip\n\nMy tip.\n\n:::\n", ["My tip."], None),
         ('!!! note "A"\n    Of use.\n', ["Of use."], None),
         (":warning: Stop at 1:20:30.\n", ["<x1/> Stop at 1:20:30."], None),
+        ("Let $\\a_{1}$ and $x\\_y$.\n", ["Let <x1/> and <x2/>."], None),
+        ("So $$\n\\frac{a}{b} \\\\\nc\n$$ is.\n", ["So <x1/> is."], None),
+        ("$5 or $10 and [[A page]].\n", ["$5 or $10 and <x1/>."], None),
     ],
 )
-def test_alerts_keep_their_first_line(markdown, content, texts, expected):
+def test_what_other_markdown_has_stays(markdown, content, texts, expected):
     document = markdown(content)
     assert document.texts == texts
     written = b"".join(document.translated(texts)).decode()
