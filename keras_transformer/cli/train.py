@@ -45,7 +45,6 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.config.presets import AUTO, PRESETS
 from keras_transformer.errors import InputError, shown
-from keras_transformer.training import jax_runtime
 
 if TYPE_CHECKING:
     from keras_transformer.config.training import TrainingConfig
@@ -154,9 +153,7 @@ def _print_config(arguments, request):
 
 def training_progress(run: Run) -> TrainingProgress:
     """The progress of a run's training, on stderr."""
-    from keras_transformer.training import hosts
-
-    return TrainingProgress(run.config.training, hosts.on_jax())
+    return TrainingProgress(run.config.training)
 
 
 class TrainingProgress(TrainingNotes):
@@ -164,15 +161,10 @@ class TrainingProgress(TrainingNotes):
 
     Args:
         training: `TrainingConfig` of the run.
-        compiles: JAX compiles a program for each shape of a batch, whose
-            number and time are reported.
     """
 
-    def __init__(
-        self, training: TrainingConfig, compiles: bool = False
-    ) -> None:
+    def __init__(self, training: TrainingConfig) -> None:
         super().__init__(training, say)
-        self._compilations = jax_runtime.Compilations() if compiles else None
         self._progress: Progress | None = None
 
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:
@@ -195,17 +187,7 @@ class TrainingProgress(TrainingNotes):
             f"epoch {epoch}/{self._training.epochs} {_short(logs)} "
             f"{logs['seconds']:.0f} s" + (f"; dev{dev}" if dev else "")
         )
-        if self._compilations is not None:
-            self._tell_compiled(*self._compilations.taken())
         super().epoch(epoch, logs)
-
-    def _tell_compiled(self, programs, loaded, seconds):
-        """Reports the programs compiled for new shapes of batches."""
-        if programs:
-            say(
-                f"{programs} programs compiled in {seconds:.1f} s of it, "
-                f"{loaded} of them from disk"
-            )
 
     def close(self) -> None:
         if self._progress is not None:

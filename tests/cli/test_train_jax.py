@@ -31,13 +31,9 @@ def trained(data, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_padding_and_compiling_are_told(trained):
+def test_padding_is_told_and_programs_are_kept(trained):
     folder, said = trained
     assert re.search(r"14 steps an epoch, \d+\.\d% padding", said)
-    first = re.search(r"(\d+) programs compiled in ([\d.]+) s of it, 0", said)
-    assert int(first[1]) >= 2
-    assert float(first[2]) > 0
-    assert said.count("programs compiled") == 1
     (cache,) = (folder / "cache" / "keras_transformer").iterdir()
     assert cache.name.startswith("jax-")
     assert list(cache.iterdir())

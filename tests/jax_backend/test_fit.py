@@ -9,9 +9,9 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
-from keras_transformer.training.jax_runtime import Compilations
 from keras_transformer.training.observer import Observer
 from keras_transformer.training.run import Run
+from scripts.benchmarks.training.on_jax import Compilations
 from tests.toy_models import (
     Recorder,
     assert_same_weights,

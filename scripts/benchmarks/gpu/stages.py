@@ -159,12 +159,11 @@ def _epochs(stage, prepared, results, seconds):
     import keras
 
     from keras_transformer.data.model_inputs import FRAME_LENGTHS
-    from keras_transformer.training.jax_runtime import Compilations
 
     class Epochs(keras.callbacks.Callback):
         def on_train_begin(self, logs=None):
             self._started = time.time()
-            self._compilations = Compilations()
+            self._compilations = on_jax.Compilations()
             source, target = (prepared.lengths("train") + FRAME_LENGTHS).T
             arithmetic = flops(self.model, source, target)
             self._per_token = arithmetic / int(target.sum())

@@ -27,6 +27,15 @@ PEAKS = {
     "TPU v5p": 459e12,
     "TPU v6 lite": 918e12,
 }
+_COMPILED = "/jax/core/compile/backend_compile_duration"
+_PHASES = (
+    "/jax/core/compile/jaxpr_trace_duration",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    _COMPILED,
+)
+_LOADED = "/jax/compilation_cache/cache_hits"
+# Names that Keras' functions of a step have.
+_STEPS = ("train_step", "test_step", "jit(train_step)", "jit(test_step)")
 
 
 def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
@@ -46,7 +55,6 @@ def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
     start()
     import jax
 
-    from keras_transformer.training.jax_runtime import Compilations
     from keras_transformer.training.step_logs import UnreadLogs
 
     compilations = Compilations()
@@ -83,6 +91,48 @@ def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
         "peak_tflops": peak(device.device_kind),
         "device_memory_mib": memory,
     }
+
+
+class Compilations:
+    """Counts the programs of steps that JAX compiles from now on.
+
+    There are those of training and those of the dev set, one for each shape
+    of a batch. The small ones of building a model aren't counted.
+    """
+
+    def __init__(self) -> None:
+        import jax
+
+        self._forget()
+        jax.monitoring.register_event_duration_secs_listener(self._duration)
+        jax.monitoring.register_event_listener(self._event)
+
+    def taken(self) -> tuple[int, int, float]:
+        """Since the last call: programs, how many from disk, and seconds.
+
+        The seconds are those of tracing, lowering, and compiling or loading.
+        """
+        counts = self._programs, self._loaded, self._seconds
+        self._forget()
+        return counts
+
+    def _forget(self):
+        self._programs = self._loaded = 0
+        self._seconds = 0.0
+        self._hit = False
+
+    def _duration(self, event, duration_secs, **details):
+        is_step = details.get("fun_name", "") in _STEPS
+        if event in _PHASES and is_step:
+            self._seconds += duration_secs
+        if event == _COMPILED:
+            self._programs += is_step
+            self._loaded += is_step and self._hit
+            self._hit = False
+
+    def _event(self, event, **_):
+        # Told before the end of the phase that it was loaded in, with no name.
+        self._hit = self._hit or event == _LOADED
 
 
 def matrix_rate() -> dict:
