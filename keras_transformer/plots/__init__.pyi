@@ -12,7 +12,6 @@ from keras_transformer.plots.runs import (
     run_row as run_row,
 )
 from keras_transformer.plots.saving import (
-    MissingCharacters as MissingCharacters,
     check_format as check_format,
     save_figure as save_figure,
 )

@@ -4,15 +4,11 @@ The same figure gives the same bytes. The reader's own fonts draw an SVG's
 text; a PNG needs fonts here that have its characters.
 """
 
-import functools
 import os
 import pathlib
 import warnings
 
-from matplotlib import font_manager
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.text import Text
 
 from keras_transformer.errors import InputError
 from keras_transformer.plots.style import style
@@ -27,10 +23,6 @@ _METADATA = {
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     "png": {"Software": None},
 }
-
-
-class MissingCharacters(UserWarning):
-    """No font here has a character of a picture."""
 
 
 def check_format(path: str | os.PathLike) -> str:
@@ -51,8 +43,7 @@ def check_format(path: str | os.PathLike) -> str:
 def save_figure(figure: Figure, path: str | os.PathLike) -> None:
     """Writes a figure, replacing what is at the path.
 
-    Warns once with `MissingCharacters` where a PNG has characters that no
-    font here has.
+    Matplotlib warns where a PNG has characters that no font here has.
 
     Args:
         figure: Matplotlib `Figure`.
@@ -67,10 +58,9 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> None:
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with style(), warnings.catch_warnings():
-        # One warning of ours says it for all characters.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        if kind == "png":
-            _warn_of_missing(figure)
+        if kind == "svg":
+            # The reader's fonts draw it.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
         with replacing(path) as temporary:
             figure.savefig(
                 temporary,
@@ -87,28 +77,3 @@ def _check_size(figure, path):
             f"{path}: too large for a .png, {width:,.0f} x {height:,.0f} "
             "pixels. Accepted: an .svg"
         )
-
-
-def _warn_of_missing(figure):
-    missing = set()
-    for text in figure.findobj(Text):
-        families = tuple(text.get_fontfamily())
-        missing |= set(text.get_text()) - _characters(families) - {"\n"}
-    if missing:
-        warnings.warn(
-            f"no font here has {' '.join(sorted(missing))}: boxes are drawn. "
-            "Install one, such as Debian's fonts-noto-cjk for Chinese, or "
-            "write an .svg, which the reader's fonts draw",
-            MissingCharacters,
-            stacklevel=3,
-        )
-
-
-@functools.cache
-def _characters(families) -> frozenset:
-    """All characters that any of the fonts has."""
-    characters: set = set()
-    for family in families:
-        path = font_manager.findfont(FontProperties(family=[family]))
-        characters.update(map(chr, font_manager.get_font(path).get_charmap()))
-    return frozenset(characters)
