@@ -4,27 +4,28 @@ A pipe takes 64 KiB; a thread that writes more waits for its reader, with all
 locks that it holds.
 """
 
-import collections
 import contextlib
 import io
 import os
+import queue
 import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 # Not one of TensorFlow Serving's, which has no such log.
 DROPPED_LINES = ":keras_transformer:serving:log_lines_dropped"
 # Bytes of lines that wait to be written.
 _CAPACITY = 4 * 2**20
+_TICK = 0.01  # seconds between two looks whether all is written
 
 
 class LogStream(io.TextIOBase):
     """Text stream whose lines a thread writes, so that no writer waits.
 
     Where nothing reads what it wrote, such as from a full pipe, the queue
-    fills; from then on lines are dropped and counted, until all that was queued
-    is written and a line says how many are missing.
+    fills; lines that have no room in it are dropped and counted.
 
     Args:
         descriptor: of the file to write to. It is duplicated, not closed.
@@ -35,17 +36,14 @@ class LogStream(io.TextIOBase):
         self._descriptor = os.dup(descriptor)
         self._capacity = capacity
         self._beginning = threading.local()  # of a line, each thread's own
-        # It can be entered again: Python may warn at any moment.
-        self._condition = threading.Condition(threading.RLock())
-        # Lines, and at the end the number of those that were dropped there.
-        self._queue: collections.deque = collections.deque()
+        # Both can be entered again: Python may warn at any moment.
+        self._lock = threading.RLock()
+        self._queue: queue.SimpleQueue = queue.SimpleQueue()
         self._bytes = 0  # of lines, with the one that is being written
         self._dropped = 0
-        self._is_writing = False
-        self._thread = threading.Thread(
+        threading.Thread(
             target=self._keep_writing, name="log", daemon=True
-        )
-        self._thread.start()
+        ).start()
 
     def write(self, text: str) -> int:
         """Queues the lines that are complete with it."""
@@ -69,51 +67,29 @@ class LogStream(io.TextIOBase):
         Returns:
             True if all is.
         """
-        with self._condition:
-            return self._condition.wait_for(
-                lambda: not (self._queue or self._is_writing), seconds
-            )
+        end = time.monotonic() + seconds
+        while self._bytes and time.monotonic() < end:
+            time.sleep(_TICK)
+        return not self._bytes
 
     def _put(self, line):
-        with self._condition:
-            if self._queue and isinstance(self._queue[-1], int):
-                self._queue[-1] += 1  # Its place in the log is there.
-                self._dropped += 1
-            elif self._bytes + len(line) > self._capacity:
-                self._queue.append(1)
+        with self._lock:
+            if self._bytes + len(line) > self._capacity:
                 self._dropped += 1
             else:
-                self._queue.append(line)
                 self._bytes += len(line)
-            self._condition.notify_all()
+                self._queue.put(line)
 
     def _keep_writing(self):
-        lost = 0  # lines, since the last note that was written
         while True:
-            with self._condition:
-                self._condition.wait_for(lambda: self._queue)
-                item = self._queue.popleft()
-                self._is_writing = True
-            is_line = isinstance(item, bytes)
-            lost += 0 if is_line else item
-            note = _note(lost) if lost else b""
-            written = self._try_to_write(note + item if is_line else note)
-            with self._condition:
+            line = rest = self._queue.get()
+            with contextlib.suppress(OSError):
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            with self._lock:
                 # A full disk, or a reader that has gone, costs lines only.
-                lost = 0 if written else lost + is_line
-                if is_line:
-                    self._bytes -= len(item)
-                    self._dropped += not written
-                self._is_writing = False
-                self._condition.notify_all()
-
-    def _try_to_write(self, data):
-        try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
-        except OSError:
-            return False
-        return True
+                self._dropped += bool(rest)
+                self._bytes -= len(line)
 
 
 @contextlib.contextmanager
@@ -154,8 +130,3 @@ def _impatient_copy(descriptor):
         return os.open(f"/proc/self/fd/{descriptor}", flags)
     except OSError:
         return None
-
-
-def _note(count):
-    lines = "line" if count == 1 else "lines"
-    return f"log: {count} {lines} dropped, as stderr was not read\n".encode()
