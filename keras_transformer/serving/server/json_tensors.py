@@ -150,32 +150,18 @@ def _input_rows(rows, infos):
 
 
 def _stack(values, info, key):
-    """One array of the values of all rows, which have one shape."""
-    first: list[int] | None = None
-    everything: list = []
+    """One array of the values of all rows, which have the first one's shape."""
+    flat: list = []
     for number, value in enumerate(values):
         try:
-            shape = _shape(value)
-            flat = _flatten(value, shape, info)
-            if first is None:
-                first = shape
-            elif math.prod(shape) != math.prod(first):
-                raise invalid_argument(
-                    f"Expecting tensor size: {math.prod(first)} but got: "
-                    f"{math.prod(shape)}"
-                )
-            elif shape != first:
-                raise invalid_argument(
-                    f"Expecting shape {_brackets(first)} but got: "
-                    f"{_brackets(shape)}"
-                )
-            everything += flat
+            shape = _shape(values[0])
+            flat += _flatten(value, shape, info)
         except ServingError as error:
             raise invalid_argument(
                 f"Failed to process element: {number}{key} of 'instances' "
                 f"list. Error: INVALID_ARGUMENT: {error.message}"
             ) from None
-    return _array(everything, (len(values), *(first or ())), info)
+    return _array(flat, (len(values), *shape), info)
 
 
 def _named_columns(value, infos):
@@ -248,10 +234,6 @@ def _array(flat, shape, info):
     array = np.empty(len(flat), numpy_dtype(info))
     array[:] = flat
     return array.reshape(shape)
-
-
-def _brackets(shape):
-    return f"[{','.join(map(str, shape))}]"
 
 
 def _element(value, info):
