@@ -7,28 +7,19 @@ owner and is kept.
 """
 
 import json
-import math
 import os
 import pathlib
 import re
 import string
 
-from keras_transformer.contract.layout import (
-    IMAGE,
-    METRICS_PATH,
-    VARIABLES,
-)
+from keras_transformer.contract.layout import IMAGE, METRICS_PATH
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry.labels import (
     read_labels,
     require_version,
 )
 from keras_transformer.exporting.registry.releases import served_versions
-from keras_transformer.exporting.registry.version_folders import (
-    folder_size,
-    version_folders,
-    whole_versions,
-)
+from keras_transformer.exporting.registry.version_folders import whole_versions
 from keras_transformer.system.files import write_text, writing
 from keras_transformer.system.locks import locked
 
@@ -41,13 +32,6 @@ _KEEP = "# To keep changes of your own, remove the line above."
 _BATCHES = 4  # computed at a time; what batching.config starts with
 _LOCK, _WAIT = ".server-files.lock", 10.0  # seconds
 _TEMPLATES = pathlib.Path(__file__).parent / "templates"
-# Measured memory, MiB: of a server, of each loaded version and of each batch
-# at work, the latter two beside what grows with the weights. With presets
-# `notebook` and `base`, 55 and 194 MiB of weights, two versions and two
-# batches of 64 took 1,331 and 2,100 MiB; this gives 1,480 and 2,148, before
-# it is rounded up.
-_SERVER_MIB, _VERSION_MIB, _BATCH_MIB = 512, 96, 256
-_FOR_EACH_WEIGHT = 1.2
 
 # Labels move without a restart, as the server reads models.config each minute.
 # A label may name a version before it is loaded, or the server wouldn't start
@@ -168,8 +152,6 @@ def _contents(base):
             server=IMAGE,
             flags="\n      ".join(f"- {flag}" for flag in FLAGS),
             model=base.name,
-            threads=_BATCHES,
-            memory=_memory_of(bases),
         ),
     }
 
@@ -177,22 +159,6 @@ def _contents(base):
 def _filled(name, **values):
     text = (_TEMPLATES / name).read_text(encoding="utf-8")
     return string.Template(text).substitute(values)
-
-
-def _memory_of(bases):
-    """MiB that a server of some models needs."""
-    weights = []  # bytes of each loaded version's
-    for base in bases:
-        folders = version_folders(base)
-        for version in served_versions(base):
-            variables = (folders[version] / VARIABLES).parent
-            weights.append(folder_size(variables))
-    # While a new version is loaded, the old one still answers.
-    loaded = [*weights, max(weights)]
-    growing = sum(loaded) + _BATCHES * max(weights)
-    fixed = _SERVER_MIB + _VERSION_MIB * len(loaded) + _BATCH_MIB * _BATCHES
-    needed = fixed + _FOR_EACH_WEIGHT * growing / 2**20
-    return math.ceil(needed / 256) * 256
 
 
 def _has_version(path, required):

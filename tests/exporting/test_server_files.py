@@ -12,7 +12,6 @@ import pytest
 import yaml
 from google.protobuf import text_format
 
-from keras_transformer.contract.layout import VARIABLES
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry.labels import set_label
 from keras_transformer.exporting.server_files import (
@@ -149,23 +148,6 @@ def test_compose_gives_the_server_no_rights(base, read):
     # Then everybody may read what the server reads.
     for path in base.parent.rglob("*"):
         assert path.stat().st_mode & (0o005 if path.is_dir() else 0o004), path
-
-
-def test_compose_limits_memory_by_the_weights(base):
-    def limit():
-        write_server_files(base)
-        text = (base.parent / "docker-compose.yml").read_text("utf-8")
-        service = yaml.safe_load(text)["services"]["serving"]
-        assert service["mem_limit"] == service["memswap_limit"]
-        assert re.fullmatch(r"\d+m", service["mem_limit"])
-        return int(service["mem_limit"][:-1])
-
-    before = limit()
-    assert before == 1792  # MiB, two versions and four batches of no weights
-    with (base / "007" / VARIABLES).open("ab") as file:
-        file.truncate(512 * 2**20)
-    # Of two versions at a time, and of what four batches need.
-    assert limit() - before >= 6 * 512
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
