@@ -4,7 +4,6 @@ import collections
 import pathlib
 import re
 import signal
-import socket
 import threading
 import time
 
@@ -12,7 +11,7 @@ import grpc
 import pytest
 
 from tests.cli.conftest import start
-from tests.serving.asking import ask
+from tests.serving.asking import ask, free_ports
 
 ONE = b'{"instances": ["a"]}'
 PREDICT = "/v1/models/toy:predict"
@@ -115,15 +114,3 @@ class Served:
             self._reader.join(10)
             self.process.stdout.close()
             self.process.stderr.close()
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

@@ -1,6 +1,7 @@
 """The command line on the toy corpus: prepared, trained, exported once."""
 
 import contextlib
+import importlib.util
 import os
 import pathlib
 import re
@@ -14,6 +15,7 @@ from keras_transformer.api import training
 from keras_transformer.cli import train
 from keras_transformer.cli.main import main
 from keras_transformer.data.prepared import PreparedData
+from keras_transformer.exporting.verification import c_api
 from keras_transformer.exporting.writer import saved_model
 from tests.built_once import built_once
 from tests.toy_models import MODEL, write_corpus
@@ -26,6 +28,13 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 runpy.run_module("keras_transformer", run_name="__main__", alter_sys=True)
 """
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+needs_serving = pytest.mark.skipif(
+    not all(
+        importlib.util.find_spec(name)
+        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
+    ),
+    reason="needs the extra [serving]",
+)
 
 DATA_OPTIONS = [
     *("--source-language=en", "--source-tokenizer=word"),
@@ -41,6 +50,12 @@ TRAIN_OPTIONS = [
     # More parts of a batch would be more to trace.
     "--set=training.threads=1",
 ]
+
+
+@pytest.fixture
+def xla_stays(monkeypatch):
+    """Tests that follow in this process compile."""
+    monkeypatch.setattr(c_api, "disable_xla", lambda: True)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from keras_transformer.translation import distillation
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, read_prepared, start
+from tests.data.conftest import contents
 
 # A batch of 2 makes shards of 32 sentences, of the toy's 200.
 OPTIONS = ("--batch-size=2", "--beam-size=2", "--workers=1")
@@ -87,14 +88,6 @@ def command(run, data, tmp_path):
         return out
 
     return make
-
-
-def files_of(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_targets_are_what_the_teacher_translates(
@@ -302,14 +295,14 @@ def test_a_process_killed_at_the_very_end_was_done(
     with monkeypatch.context() as patch:
         patch.setattr(distillation, "remove_shards", refuse_to_remove)
         out = command()
-    before = files_of(out)
+    before = contents(out)
     work = out.with_name("distilled.distilling")
     assert work.is_dir()
     command("--n-best=2", status=2)
     assert "exists and isn't empty" in capsys.readouterr().err
     command()
     assert "was written already" in capsys.readouterr().err
-    assert files_of(out) == before
+    assert contents(out) == before
     assert not work.exists()
 
 
@@ -333,7 +326,7 @@ def test_translations_of_other_options_are_refused(
 
 def all_but_its_manifest(folder):
     """Which says when it was made."""
-    files = files_of(folder)
+    files = contents(folder)
     del files["manifest.json"]
     return files
 

@@ -4,7 +4,6 @@ import io
 import json
 import re
 import signal
-import socket
 import threading
 
 import pytest
@@ -15,7 +14,7 @@ from keras_transformer.data.prepared import PreparedData
 from tests.cli.conftest import ROOT, TRAIN_OPTIONS, start
 from tests.docs.pages import commands_of
 from tests.importing.conftest import unpack
-from tests.serving.asking import ask
+from tests.serving.asking import ask, free_ports
 
 GUIDES = ROOT / "docs/en/guides"
 PROGRAM = "keras-transformer"
@@ -130,8 +129,7 @@ def test_tags_and_terms(tmp_path, monkeypatch, capsys):
 
 def served(folder, words, text):
     """What the server of a command says of a text."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        port = one.getsockname()[1]
+    (port,) = free_ports(1)
     base = folder / words[-1]
     process = start(
         *(*words[:-1], base, "--engine=embedded", "--port=0"),

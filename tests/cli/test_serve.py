@@ -1,7 +1,6 @@
 """`serve`: its flags, and the toy export through all of it."""
 
 import gc
-import importlib.util
 import json
 import os
 import signal
@@ -11,24 +10,10 @@ import pytest
 
 from keras_transformer.cli.main import build_parser, main
 from keras_transformer.cli.serve import server_options
-from keras_transformer.exporting.verification import c_api
-from tests.attack.served import free_ports
-from tests.cli.conftest import start
-from tests.serving.asking import ask
+from tests.cli.conftest import needs_serving, start
+from tests.serving.asking import ask, free_ports
 
-needs_extra = pytest.mark.skipif(
-    not all(
-        importlib.util.find_spec(name)
-        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
-    ),
-    reason="needs the extra [serving]",
-)
-
-
-@pytest.fixture(autouse=True)
-def xla_stays(monkeypatch):
-    """Tests that follow in this process compile."""
-    monkeypatch.setattr(c_api, "disable_xla", lambda: True)
+pytestmark = pytest.mark.usefixtures("xla_stays")
 
 
 def parsed(*options):
@@ -43,7 +28,7 @@ def test_a_folder_is_no_value_of_batching(tmp_path, capsys):
     assert "_boolean" not in said
 
 
-@needs_extra
+@needs_serving
 def test_flags_become_options(tmp_path):
     (tmp_path / "real").mkdir()
     base = tmp_path / "en-zh"
@@ -60,7 +45,7 @@ def test_flags_become_options(tmp_path):
     assert options.load_seconds == 7.5
 
 
-@needs_extra
+@needs_serving
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -92,7 +77,7 @@ def test_bad_input(refuses, options, says):
     refuses("serve", "--engine", "embedded", *options, says=says)
 
 
-@needs_extra
+@needs_serving
 def test_the_export_is_served_until_sigterm(export):
     rest, rpc = free_ports(2)
     command = ["serve", "--engine", "embedded", "--model_base_path", export]
@@ -125,7 +110,17 @@ def test_the_export_is_served_until_sigterm(export):
     assert err.endswith("stopped\n")
 
 
-@needs_extra
+@pytest.fixture
+def signals():
+    """Puts the handlers of signals back."""
+    ends = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in ends.items():
+        signal.signal(number, handler)
+
+
+@needs_serving
+@pytest.mark.usefixtures("signals")
 def test_a_signal_ends_a_server_that_still_loads(
     tmp_path, monkeypatch, refuses
 ):
@@ -135,18 +130,14 @@ def test_a_signal_ends_a_server_that_still_loads(
         server.Server, "start", lambda _: signal.raise_signal(signal.SIGINT)
     )
     monkeypatch.setattr(server.Server, "stop", lambda _: None)
-    ends = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     # A shell's background job has it ignored, and the server would wait on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        command = ["serve", "--engine", "embedded", "--model_base_path"]
-        refuses(*command, tmp_path, says=["interrupted"])
-    finally:
-        for number, handler in ends.items():
-            signal.signal(number, handler)
+    command = ["serve", "--engine", "embedded", "--model_base_path"]
+    refuses(*command, tmp_path, says=["interrupted"])
 
 
-@needs_extra
+@needs_serving
+@pytest.mark.usefixtures("signals")
 def test_what_lives_long_is_not_looked_through_for_cycles(
     tmp_path, monkeypatch
 ):
@@ -169,13 +160,8 @@ def test_what_lives_long_is_not_looked_through_for_cycles(
     monkeypatch.setattr(
         threading, "Timer", lambda *a: timers.append(timer(*a)) or timers[-1]
     )
-    ends = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        command = ["serve", "--engine", "embedded", "--model_base_path"]
-        assert main([*command, str(tmp_path)]) == 0
-    finally:
-        for number, handler in ends.items():
-            signal.signal(number, handler)
+    command = ["serve", "--engine", "embedded", "--model_base_path"]
+    assert main([*command, str(tmp_path)]) == 0
     assert frozen == [1]
     assert len(timers) == 1
     assert timers[0].finished.is_set()

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import shutil
 import signal
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from keras_transformer.contract.status import VersionState
-from keras_transformer.exporting.verification import c_api
-from tests.cli.conftest import start
+from tests.cli.conftest import needs_serving, start
 from tests.cli.test_ctranslate2 import (  # noqa: F401
     LINES,
     exported,
@@ -21,24 +19,12 @@ from tests.cli.test_ctranslate2 import (  # noqa: F401
     translate,
     truncate,
 )
-from tests.serving.asking import ask
+from tests.serving.asking import ask, free_ports
 
-pytestmark = pytest.mark.skipif(
-    not all(
-        importlib.util.find_spec(name)
-        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
-    ),
-    reason="needs the extra [serving]",
-)
+pytestmark = [needs_serving, pytest.mark.usefixtures("xla_stays")]
 
 SERVED = {"serving_default", "greedy", "nbest", "score", "tokenize"}
 MODEL = "/v1/models/en-zh"
-
-
-@pytest.fixture(autouse=True)
-def xla_stays(monkeypatch):
-    """Tests that follow in this process compile."""
-    monkeypatch.setattr(c_api, "disable_xla", lambda: True)
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +32,7 @@ def ports(exported):  # noqa: F811
     """Of REST and gRPC of the guide's command, in a process."""
     ((_, *words),) = [w for w in guide_commands() if w[0] == "serve"]
     assert words[-1] == "ctranslate2/en-zh"
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        rest, rpc = one.getsockname()[1], other.getsockname()[1]
+    rest, rpc = free_ports(2)
     process = start(
         *("serve", *words[:-1], exported),
         *("--model_name=en-zh", "--enable_batching", "--no-access-log"),
@@ -300,16 +283,10 @@ def test_new_versions_are_picked_up(served, exported):  # noqa: F811
 # What is refused.
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def test_a_folder_without_an_export_is_refused(tmp_path, refuses):
     refuses(
         *("serve", "--engine=ctranslate2", "--model_base_path", tmp_path),
-        *("--rest_api_port=0", "--port", free_port()),
+        *("--rest_api_port=0", "--port", *free_ports(1)),
         says=["no version of", "`export --format ctranslate2`"],
     )
 
@@ -353,7 +330,7 @@ def test_models_of_a_file_are_checked_too(
     )
     refuses(
         *("serve", "--engine=embedded", "--model_config_file", config),
-        *("--rest_api_port=0", "--port", free_port()),
+        *("--rest_api_port=0", "--port", *free_ports(1)),
         says=["for CTranslate2", "--engine ctranslate2"],
     )
 

@@ -1,13 +1,11 @@
 """Every command and snippet of docs/serving.md does what it says."""
 
-import importlib.util
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,19 +13,13 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from tests.cli.conftest import ROOT, start
+from tests.cli.conftest import ROOT, needs_serving, start
 from tests.docs.pages import commands_of, examples
-from tests.serving.asking import ask
+from tests.serving.asking import ask, free_ports
 
 GUIDE = ROOT / "docs" / "serving.md"
 
-pytestmark = pytest.mark.skipif(
-    not all(
-        importlib.util.find_spec(name)
-        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
-    ),
-    reason="needs the extra [serving]",
-)
+pytestmark = needs_serving
 
 
 def lines_of(command):
@@ -54,10 +46,7 @@ def place(export, tmp_path_factory):
 @pytest.fixture(scope="module")
 def ports(place):
     """Serves as the guide says, on ports that are free."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        found = {"8501": one.getsockname()[1], "8500": other.getsockname()[1]}
+    found = dict(zip(("8501", "8500"), free_ports(2), strict=True))
     (words,) = lines_of("serve")
     words = [
         word.replace("saved_models", f"{place}/saved_models") for word in words

@@ -4,13 +4,13 @@ import importlib.util
 import json
 import re
 import signal
-import socket
 import time
 
 import numpy as np
 import pytest
 
 from tests.cli.conftest import TRAIN_OPTIONS, start
+from tests.serving.asking import free_ports
 
 EPOCHS = 6
 # Small steps: at the rate of the other tests, rounding grows to 1e-4.
@@ -36,17 +36,11 @@ def on_processors(monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("", 0))
-        return listener.getsockname()[1]
-
-
 def start_hosts(count, *arguments):
     """The processes of hosts; one that trains alone if `count` is 1."""
     if count == 1:
         return [start("train", *arguments)]
-    coordinator = f"127.0.0.1:{free_port()}"
+    coordinator = f"127.0.0.1:{free_ports(1)[0]}"
     options = [f"--coordinator={coordinator}", f"--num-processes={count}"]
     return [
         start("train", *arguments, *options, f"--process-id={i}")
@@ -152,7 +146,7 @@ def assert_ended_by_the_other(hosts, killed, out):
 @pytest.mark.slow
 def test_hosts_that_were_started_differently_are_refused(data, tmp_path):
     arguments = ["--data", data, "--out", tmp_path / "run", *OPTIONS]
-    port = free_port()
+    (port,) = free_ports(1)
     hosts = [
         start(
             "train",
@@ -177,7 +171,7 @@ def test_hosts_that_were_started_differently_are_refused(data, tmp_path):
 @pytest.mark.slow
 def test_hosts_that_do_not_come_are_told_in_time(data, tmp_path):
     arguments = ["--data", data, "--out", tmp_path / "run", *OPTIONS]
-    arguments += [f"--coordinator=127.0.0.1:{free_port()}"]
+    arguments += [f"--coordinator=127.0.0.1:{free_ports(1)[0]}"]
     arguments += ["--num-processes=2", "--join-timeout=2"]
     first = start("train", *arguments, "--process-id=0")
     second = start(
@@ -187,7 +181,7 @@ def test_hosts_that_do_not_come_are_told_in_time(data, tmp_path):
     third = start(
         "train",
         *arguments,
-        f"--coordinator=127.0.0.1:{free_port()}",
+        f"--coordinator=127.0.0.1:{free_ports(1)[0]}",
         "--process-id=0",
     )
     statuses, (_, second, third) = ends([first, second, third], 120)

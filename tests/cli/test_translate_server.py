@@ -1,7 +1,6 @@
 """`translate --server`, and the client, against the toy export."""
 
 import functools
-import importlib.util
 import json
 import subprocess
 import sys
@@ -13,15 +12,9 @@ from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, needs_serving
 
-pytestmark = pytest.mark.skipif(
-    not all(
-        importlib.util.find_spec(name)
-        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
-    ),
-    reason="needs the extra [serving]",
-)
+pytestmark = needs_serving
 WORDS = ("zero", "one", "two", "three", "four", "five")
 LINES = [" ".join(WORDS[: i % 6]) for i in range(150)]
 
@@ -205,12 +198,9 @@ def test_as_little_as_possible_is_read_ahead(url, interactive, most):
     ("options", "says"),
     [
         (["--model=none"], ["model none", "NOT_FOUND", "none"]),
-        ([], ["model default", "NOT_FOUND"]),
-        (["--model=toy", "--version=7"], ["toy version 7", "NOT_FOUND"]),
         (["--model=toy", "--label=x"], ["label x", "INVALID_ARGUMENT"]),
         (["--model=toy", "--n-best=9"], ["1 to 4, the beam size", "9"]),
         (["--model=toy", "--version=1", "--label=x"], ["either a version"]),
-        (["--model=toy", "--timeout=0"], ["timeout", "greater than 0"]),
     ],
     ids=lambda value: " ".join(value),
 )
@@ -237,6 +227,8 @@ def test_nobody_there_is_told_at_once(refuses, source):
         "--alignment",
         "--token-scores",
         "--prefix=x",
+        "--ensemble=x",
+        "--shortlist=x",
     ],
 )
 def test_what_is_up_to_the_server(refuses, source, option):

@@ -3,16 +3,14 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from keras_transformer.cli.main import main
 from keras_transformer.cli.train import TrainingProgress
 from keras_transformer.training.run import Run
-from tests.cli.conftest import ROOT, TRAIN_OPTIONS
-from tests.system.test_locks import HOLDING
+from tests.cli.conftest import TRAIN_OPTIONS
+from tests.system.test_locks import holding
 
 FILES = ("checkpoint.npz", "history.jsonl", "weights/best.weights.h5")
 
@@ -39,24 +37,13 @@ def test_a_run_is_trained_by_one_process_until_it_dies(
     assert main([*command, *TRAIN_OPTIONS]) == 2
     assert training == [os.getpid()]
     config = (out / "config.yaml").read_bytes()
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDING, str(out / "lock")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    try:
-        assert process.stdout.readline() == "held\n"
+    with holding(out / "lock") as process:
         refuses(
             *resume,
             says=[out, f"process {process.pid} on", "since", "--resume when"],
         )
         assert (out / "config.yaml").read_bytes() == config
         assert process.poll() is None
-    finally:
-        process.kill()
-        process.communicate()
     assert (out / "lock").exists()
     assert main(resume) == 2
     assert training == 2 * [os.getpid()]

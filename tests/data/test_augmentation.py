@@ -1,3 +1,4 @@
+import functools
 import random
 
 import numpy as np
@@ -15,7 +16,7 @@ from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.symbols import SYMBOLS
 from keras_transformer.text.word import WordTokenizer
-from tests.data.test_batching import batches_of, same
+from tests.data.test_batching import batches_of, check_epochs, same
 from tests.data.test_subword_sampling import texts, tokenizers
 from tests.word_data import word_data
 
@@ -134,23 +135,7 @@ def test_so_many_pairs_are_changed_in_each_epoch(pieces):
 
 
 def test_changes_follow_from_seed_and_epoch(pieces):
-    first, again = training(pieces), training(pieces)
-    other = training(pieces, seed=2)
-    for batches in (first, again, other):
-        batches.epoch = 3
-    found = batches_of(first.dataset)
-    assert same(found, batches_of(again.dataset))
-    assert same(found, batches_of(first.dataset))
-    assert not same(found, batches_of(other.dataset))
-
-
-def test_an_epoch_goes_on_in_its_middle_with_the_same_changes(pieces):
-    batches = training(pieces)
-    batches.epoch = 2
-    whole = batches_of(batches.dataset)
-    for start in (1, len(whole) // 2, len(whole) - 1):
-        batches.first_batch = start
-        assert same(batches_of(batches.dataset), whole[start:])
+    check_epochs(functools.partial(training, pieces))
 
 
 @pytest.mark.medium

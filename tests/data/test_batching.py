@@ -91,6 +91,20 @@ def same(first, second):
     )
 
 
+def check_epochs(make):
+    """What is drawn anew in each epoch follows from the seed and its number."""
+    first, again, other = make(), make(), make(seed=2)
+    for batches in (first, again, other):
+        batches.epoch = 3
+    found = batches_of(first.dataset)
+    assert same(found, batches_of(again.dataset))
+    assert same(found, batches_of(first.dataset))
+    assert not same(found, batches_of(other.dataset))
+    for start in (1, 2, len(found) // 2, len(found) - 1):
+        first.first_batch = start
+        assert same(batches_of(first.dataset), found[start:])
+
+
 def training(prepared, **options):
     defaults = {"batch_tokens": 200, "shuffle_buffer": 130, "seed": 1}
     return TrainingBatches(prepared, **{**defaults, **options})

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from keras_transformer.data.subword_sampling import (
     SubwordSampling,
     subword_sampling,
 )
-from tests.data.test_batching import batches_of, same
+from tests.data.test_batching import batches_of, check_epochs
 from tests.word_data import word_data
 
 
@@ -29,8 +31,8 @@ def tokenizers(prepared):
     return prepared.source_tokenizer, prepared.target_tokenizer
 
 
-def training(prepared):
-    sampling = SubwordSampling(tokenizers(prepared), 0.2, (60, 60), seed=1)
+def training(prepared, seed=1):
+    sampling = SubwordSampling(tokenizers(prepared), 0.2, (60, 60), seed)
     return TrainingBatches(
         prepared,
         batch_tokens=1000,
@@ -77,23 +79,7 @@ def test_text_stays_and_pieces_change_with_each_epoch(pieces):
 
 
 def test_pieces_follow_from_seed_and_epoch(pieces):
-    first, again, other = training(pieces), training(pieces), training(pieces)
-    other._sampling._seed = 2
-    for batches in (first, again, other):
-        batches.epoch = 3
-    found = batches_of(first.dataset)
-    assert same(found, batches_of(again.dataset))
-    assert not same(found, batches_of(other.dataset))
-    assert same(found, batches_of(first.dataset))
-
-
-def test_an_epoch_goes_on_in_its_middle_with_the_same_pieces(pieces):
-    batches = training(pieces)
-    batches.epoch = 2
-    whole = batches_of(batches.dataset)
-    for start in (1, 2, len(whole) // 2, len(whole) - 1):
-        batches.first_batch = start
-        assert same(batches_of(batches.dataset), whole[start:])
+    check_epochs(functools.partial(training, pieces))
 
 
 def longest_sentence(prepared, sampling):

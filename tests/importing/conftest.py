@@ -117,6 +117,13 @@ class References:
         """Ids of transformers in those of this package."""
         return self._ours[side][np.array(ids, int)].tolist()
 
+    def assert_ids(self, run, side):
+        """Those of transformers, some of them unknown."""
+        tokenizer = getattr(run, f"{side}_tokenizer")
+        ids = tokenizer.tokenize(getattr(self, f"{side}s")).to_list()
+        assert ids == self.ids[side]
+        assert any(1 in row for row in ids)
+
     def assert_logits(self, run):
         """Those of transformers, from the model and from its steps."""
         real = self.target_ids != PAD_ID

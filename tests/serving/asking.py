@@ -1,6 +1,7 @@
 """A client of a few lines, for tests."""
 
 import http.client
+import socket
 import time
 from typing import NamedTuple
 
@@ -37,6 +38,18 @@ def ask(host, path, body=None, method=None, timeout=20, headers=()) -> Answer:
 def host(server) -> str:
     """The REST address of a server of this process."""
     return f"127.0.0.1:{server.rest_port}"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
 
 
 def wait_for(condition, seconds=60):

@@ -9,9 +9,9 @@ import pytest
 
 from keras_transformer.serving import Backoff, Client
 from keras_transformer.serving.server.config_files import ModelConfig
-from tests.attack.served import Served, free_ports
+from tests.attack.served import Served
 from tests.fake_models import write_version
-from tests.serving.asking import wait_for
+from tests.serving.asking import free_ports, wait_for
 
 
 class Load:

@@ -59,13 +59,19 @@ def read_all(connection):
     return answer
 
 
-def read_answer(connection):
-    """One answer: its head, and its body as JSON, None if there is none."""
+def read_until(connection, is_enough):
+    """What comes until it is enough."""
     data = b""
-    while b"\r\n\r\n" not in data:
+    while not is_enough(data):
         part = connection.recv(65536)
         assert part, data
         data += part
+    return data
+
+
+def read_answer(connection):
+    """One answer: its head, and its body as JSON, None if there is none."""
+    data = read_until(connection, lambda data: b"\r\n\r\n" in data)
     head, _, body = data.partition(b"\r\n\r\n")
     fields = dict(
         line.lower().split(": ", 1) for line in head.decode().splitlines()[1:]
@@ -140,11 +146,7 @@ def test_many_lines_of_many_requests_are_few_in_each(server):
     with connect(server) as connection:
         more = "a: b\r\n" * 90
         connection.sendall(request("GET", STATUS, more=more) * 20 + ALIVE)
-        answer = b""
-        while answer.count(b"HTTP/1.1 200 ") < 21:
-            part = connection.recv(65536)
-            assert part, answer
-            answer += part
+        read_until(connection, lambda a: a.count(b"HTTP/1.1 200 ") == 21)
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST"])
@@ -218,11 +220,7 @@ def test_targets_and_methods(server, log, method, target, status, says):
         connection.sendall(request(method, target))
         # The connection is still of use.
         connection.sendall(ALIVE)
-        answer = b""
-        while b"AVAILABLE" not in answer:
-            part = connection.recv(65536)
-            assert part, answer
-            answer += part
+        answer = read_until(connection, lambda a: b"AVAILABLE" in a)
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
     if says:
         _, _, body = answer.partition(b"\r\n\r\n")

@@ -10,7 +10,6 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
@@ -25,6 +24,7 @@ from keras_transformer.serving.server.server import Server, ServerOptions
 from keras_transformer.serving.server.signature_tensors import array_of_proto
 from tests.fake_models import MODELS_CONFIG
 from tests.serving.asking import ONE, PREDICT, ask, host, wait_for
+from tests.serving.test_grpc_limits import predict
 
 # Additions of the toy model's loop that take seconds.
 LONG = 1_000_000
@@ -97,14 +97,8 @@ def channel_of(server):
 
 
 def grpc_predict(server, timeout=20, signature="", **inputs):
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "toy"
-    request.model_spec.signature_name = signature
-    for name, tensor in inputs.items():
-        request.inputs[name].CopyFrom(tensor)
     with channel_of(server) as channel:
-        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        return stub.Predict(request, timeout=timeout)
+        return predict(channel, inputs, "toy", signature, timeout)
 
 
 def test_texts_have_the_same_limits_over_both(small):

@@ -1,5 +1,6 @@
 """Locks among processes and threads."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -31,20 +32,29 @@ def busy(holder):
     return f"taken by {holder}"
 
 
-@pytest.fixture
-def holder(tmp_path):
+@contextlib.contextmanager
+def holding(path):
+    """A process that has a lock until it is killed."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDING, str(tmp_path / "lock")],
+        [sys.executable, "-c", HOLDING, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.kill()
-    process.wait()
-    process.stdin.close()
-    process.stdout.close()
+    try:
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+@pytest.fixture
+def holder(tmp_path):
+    with holding(tmp_path / "lock") as process:
+        yield process
 
 
 @pytest.mark.parametrize("there", [True, False])
