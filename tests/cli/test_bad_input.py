@@ -3,7 +3,6 @@
 import bz2
 import errno
 import json
-import lzma
 import os
 import shutil
 
@@ -13,7 +12,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.prepared import sealed
 from keras_transformer.text.word import WordTokenizer
-from tests.cli.conftest import TRAIN_OPTIONS, files_of_at_most
+from tests.cli.conftest import files_of_at_most
 
 
 @pytest.fixture
@@ -28,14 +27,12 @@ FILES = {
     "alone.tsv": b"a\tb\nalone\n",
     "latin.tsv": b"a\tb\nc\t\xff\xfe\n",
     "blank.tsv": b"a\t\n\tb\n",
-    "xz.tsv": lzma.compress(b"one\ttwo\n" * 99)[:40],
     "bzip2.tsv": bz2.compress(b"one\ttwo\n" * 99),
     "latin.txt": b"one\ntwo\n\xff\n",
     "in.txt": b"one two\n",
     "key.yaml": b"model:\n  d_modle: 32\n",
     "open.yaml": b"model:\n  d_model: [1\n",
     "text.yaml": b"hello world",
-    "list.yaml": b"- 1",
 }
 LANGUAGES = "--source-language en --target-language zh"
 PREPARE = "prepare --out {tmp}/new --train {corpus}/train.tsv " + LANGUAGES
@@ -76,10 +73,6 @@ REFUSED = [
         "empty|2",
     ),
     (
-        "prepare --out {tmp}/new --train {tmp}/xz.tsv",
-        "xz.tsv, after line 0: damaged xz file",
-    ),
-    (
         f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/bzip2.tsv",
         "compressed as bzip2",
     ),
@@ -89,20 +82,17 @@ REFUSED = [
         "weight 0. Accep",
     ),
     (f"{PREPARE} --dev=200", "or a file; for 200 pairs of a million, 0.0002"),
-    (f"{PREPARE} --dev=0", "above 0 and below 1, or a file"),
     (f"{PREPARE} --source-language=English", "language tag; English is en."),
     (f"{PREPARE} --target-language=german", "german is de"),
     (f"{PREPARE} --target-language=klingon", "such as en, zh or pt-BR"),
     (f"{PREPARE} --preset=tini", "did you mean 'tiny'?"),
     ("train --data {data}", "--data FOLDER and --out FOLDER|--print-config"),
     (f"{TRAIN} --set=model.d_model=30", "model.d_model|model.num_heads (4)|30"),
-    (f"{TRAIN} --set=model.d_model=wide", "model.d_model takes an integer"),
     (f"{TRAIN} --epochs=many", "--epochs: training.epochs takes an|'many'"),
     (f"{TRAIN} --preset=huge", "'huge'|notebook|base|tiny"),
     (f"{TRAIN} --config {{tmp}}/key.yaml", "key.yaml|mean model.d_model?"),
     (f"{TRAIN} --config {{tmp}}/open.yaml", "open.yaml|line"),
     (f"{TRAIN} --config {{tmp}}/text.yaml", "expected 'key: value' lines"),
-    (f"{TRAIN} --config {{tmp}}/list.yaml", "expected 'key: value' lines"),
     ("train --out {tmp}/new --data {tmp}", "{tmp}|prepare"),
     ("train --data {data} --out {run}", "{run}|--resume"),
     ("evaluate --input {corpus}/dev.tsv --run {tmp}", "{tmp}"),
@@ -132,7 +122,6 @@ REFUSED = [
     (f"{TRANSLATE} --output {{tmp}}", "is a folder. Accepted: a file"),
     (f"{TRANSLATE} --shards=2 --output {{tmp}}/o.gz", "--shards|o.gz"),
     (f"{TRANSLATE} --workers=0", "--workers: must be 1 or more|0"),
-    (f"{TRANSLATE} --threads=0", "--threads: must be 1 or more|0"),
     ("translate --run {run} --input=x aaa", "TEXT"),
     ("translate --run {run} --shards=2 aaa", "TEXT"),
 ]
@@ -160,15 +149,6 @@ def flip(content):
         + bytes([content[middle] ^ 0xFF])
         + content[middle + 1 :]
     )
-
-
-@pytest.mark.parametrize("damage", [flip, lambda content: content[:-10]])
-def test_damaged_shard(data, refuses, tmp_path, damage):
-    broken = shutil.copytree(data, tmp_path / "data")
-    shard = next(broken.glob("train-*.tfrecord"))
-    shard.write_bytes(damage(shard.read_bytes()))
-    command = ["train", "--data", broken, "--out", tmp_path / "run"]
-    refuses(*command, *TRAIN_OPTIONS, says=[shard.name, "damaged"])
 
 
 @pytest.mark.parametrize(

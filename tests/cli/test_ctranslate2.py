@@ -381,10 +381,8 @@ def test_options_that_it_lacks_are_refused(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--model-version=2"], ["version goes with format"]),
         (["--precision=bfloat16"], ["precision goes with format"]),
         (["--set=decoding.precision=bfloat16"], ["decoding.precision"]),
-        (["--weights=last"], ["no such weights"]),
     ],
 )
 def test_exports_that_cannot_be_are_refused(

@@ -206,11 +206,9 @@ def test_a_notice_without_end_is_refused(toy, tmp_path):
     [
         (["--model-version=2"], ["version goes with format None or 'tfserv"]),
         (["--precision=bfloat16"], ["precision goes with format"]),
-        (["--dev", "x.tsv"], ["dev goes with format"]),
         (["--quantization=int8"], ["quantization goes with format 'ctransl"]),
         (["--beam-size=2"], ["decoding goes with format"]),
         (["--set=decoding.max_length=9"], ["decoding goes with format"]),
-        (["--weights=last"], ["no such weights"]),
     ],
 )
 def test_exports_that_cannot_be_are_refused(

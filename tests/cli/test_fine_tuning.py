@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from keras_transformer.cli.main import main
-from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS
+from tests.cli.conftest import TRAIN_OPTIONS
 
 
 @pytest.fixture(scope="module")
@@ -119,19 +119,6 @@ def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):
     )
     refuses(*command, news, says=[news, "prepared data, not a run"])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_data_with_other_tokenizers_is_refused(run, corpus, refuses, tmp_path):
-    path = tmp_path / "few.tsv"
-    path.write_text("one two\ttwo one\n")
-    other = tmp_path / "other"
-    options = ["--train", str(path), "--out", str(other)]
-    options += DATA_OPTIONS
-    assert main(["prepare", *options]) == 0
-    refuses(
-        *("train", "--data", other, "--out", tmp_path / "run", "--from", run),
-        says=[other, "source tokenizer", f"--tokenizers {run}"],
-    )
 
 
 def test_a_resume_takes_no_from_where_none_was(run, data, refuses):

@@ -125,11 +125,6 @@ def truncate(folder):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def replace_weights(folder, content):
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(content)
-
-
 class Evil:
     def __reduce__(self):
         return print, ("called",)
@@ -177,10 +172,6 @@ def without(folder, name):
 DAMAGE = {
     "truncated": (truncate, "model.safetensors: damaged"),
     "pickle": (hostile_pickle, "__builtin__.print"),
-    "legacy": (
-        lambda f: replace_weights(f, pickle.dumps({})),
-        "damaged.*not a zip file",
-    ),
     "gap": (gap, "whose ids aren't 0 to"),
     "sizes": (
         lambda f: edit(f / "config.json", d_model=32),
@@ -259,10 +250,6 @@ DAMAGE |= {
 }
 DAMAGE_OF_MARIAN = {
     "aliases": (aliases, "decoder.yml: damaged"),
-    "list": (
-        lambda f: (f / "decoder.yml").write_text("[1]"),
-        "decoder.yml: damaged",
-    ),
     "normalize": (
         lambda f: decoder(f, normalize="x"),
         "decoding.length_penalty takes a number. Received: 'x'",
@@ -279,15 +266,7 @@ DAMAGE_OF_MARIAN = {
         lambda f: decoder(f, models=["a.npz", "b.npz"]),
         "models is .*Accepted: 1 file name",
     ),
-    "outside": (
-        lambda f: decoder(f, models=["../model.npz"]),
-        "outside the folder",
-    ),
     "penalty": (lambda f: decoder(f, **{"word-penalty": 1}), "word-penalty"),
-    "empty": (
-        lambda f: (f / "model.npz").write_bytes(b""),
-        "model.npz: damaged",
-    ),
     "vocabulary": (
         lambda f: (f / "vocab.yml").write_text("a: 0\nb: x\n"),
         "vocab.yml, line 2",

@@ -1,12 +1,14 @@
 """Streams that are closed, full, or that nobody reads any more."""
 
 import gzip
+import io
 import os
 import subprocess
 import sys
 
 import pytest
 
+from keras_transformer.errors import InputError
 from keras_transformer.training.run import Run
 from keras_transformer.translation.text_files import decoded_lines
 from tests.cli.conftest import (
@@ -121,24 +123,19 @@ def test_packed_lines_on_stdin_are_unpacked():
     ends_in_one_line(result, "no-run")
 
 
-@pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be"])
-def test_utf16_on_stdin_is_refused(form):
-    result = run(
-        *["translate", "--run", "no-run"],
-        input="Good day\nто есть\n".encode(form),
-        stderr=subprocess.PIPE,
-    )
-    ends_in_one_line(result, "stdin, line 1: NUL bytes, as UTF-16 has")
-
-
-def test_lines_that_end_with_cr_alone_are_refused():
-    for end, says in (
-        (b"", "stdin: one line, with CR in it"),
-        (b"\na", "no-run"),
-    ):
-        result = run(
-            *["translate", "--run", "no-run"],
-            input=b"one\rtwo\r" + end,
-            stderr=subprocess.PIPE,
-        )
-        ends_in_one_line(result, says)
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("Good day\nто есть\n".encode("utf-16-le"), "line 1: NUL bytes, as"),
+        ("Good day\nто есть\n".encode("utf-16-be"), "line 1: NUL bytes, as"),
+        (b"one\rtwo\r", "one line, with CR in it"),
+        (b"one\rtwo\r\na", None),
+    ],
+)
+def test_what_are_no_lines_is_refused(content, says):
+    lines = decoded_lines(io.BytesIO(content), "stdin")
+    if says is None:
+        assert list(lines) == ["one\rtwo\r\n", "a"]
+    else:
+        with pytest.raises(InputError, match=f"^stdin.*{says}"):
+            list(lines)

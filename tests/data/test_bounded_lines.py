@@ -3,13 +3,11 @@
 import gzip
 import io
 import itertools
-import os
 import random
 import tracemalloc
 
 import pytest
 
-from keras_transformer.cli.main import main
 from keras_transformer.data.blocks import read_blocks
 from keras_transformer.data.bounded_lines import (
     bounded_lines,
@@ -25,7 +23,6 @@ from keras_transformer.errors import InputError
 from tests.word_data import word_data
 
 LIMIT = 20
-PREPARE = ["prepare", "--preset", "demo"]
 CONFIG = word_data(
     target_language="en",
     source_tokenizer="word",
@@ -177,26 +174,6 @@ def test_a_gzip_bomb_is_one_long_line(tmp_path):
     assert peak < 32 << 20
     pairs = [pair for block in blocks for pair in block.pairs()]
     assert pairs == [("a", "b"), ("", ""), ("c", "d")]
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        [*PREPARE, "--out", "{out}", "--train", "{pipe}"],
-        [*PREPARE, "--out", "{out}", "--train", "{file}", "--dev", "{pipe}"],
-        ["train", "--data", "x", "--out", "{out}", "--config", "{pipe}"],
-    ],
-    ids=["prepare", "dev", "config"],
-)
-def test_a_pipe_that_nobody_writes_is_refused(files, tmp_path, capsys, command):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    names = {"pipe": pipe, "out": tmp_path / "out", "file": files["tsv"]}
-    words = [word.format(**names) for word in command]
-    assert main(words) == 2
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert str(pipe) in last
-    assert "pipe" in last.replace(str(pipe), "")
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -245,15 +245,3 @@ def test_refuses_runs_of_other_tokens(runs, capsys):
         )
     with pytest.raises(InputError, match="source tokens are not those"):
         distill(one, runs / "data", runs / "no", ensemble=[other])
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--saved-model", "x", "--ensemble=y", "text"],
-        ["--server", "http://127.0.0.1:1", "--ensemble=y", "text"],
-    ],
-)
-def test_goes_with_runs_alone(words, capsys):
-    assert main(["translate", *words]) == 2
-    assert "--ensemble" in capsys.readouterr().err

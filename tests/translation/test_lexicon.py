@@ -215,18 +215,6 @@ def test_files_that_are_none(toy, tmp_path, capsys, content, says):
     assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["translate", "--saved-model", "x", "text"],
-        ["translate", "--server", "http://127.0.0.1:1", "text"],
-    ],
-)
-def test_goes_with_runs_alone(words, capsys):
-    assert main([*words, "--shortlist=pairs.tsv"]) == 2
-    assert "--shortlist" in capsys.readouterr().err
-
-
 @pytest.mark.medium
 def test_the_run_that_is_compared_has_the_same_shortlist(
     toy, tmp_path, monkeypatch, capsys
