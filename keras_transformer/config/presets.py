@@ -37,7 +37,7 @@ def preset(name: str) -> Config:
 def chosen(pairs: int, gpu: bool) -> tuple[str, str]:
     """The preset for a corpus and a machine, and the reason.
 
-    `tatoeba`, which is measured on up to 29,000 pairs, but for many pairs on a
+    `tatoeba`, which is measured on up to 110,000 pairs, but for many pairs on a
     GPU `base`, which was never trained to its end here and is measured in its
     paper, on 4.5 million pairs. No figure says that more cores want another
     model.

@@ -175,7 +175,7 @@ def attention_scores(
     scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))
     wide = keras.backend.result_type(scores.dtype, "float32")
     scores = ops.cast(scores, wide)
-    return scores if bias is None else ops.add(scores, bias)
+    return scores if bias is None else scores + ops.cast(bias, wide)
 
 
 @dispatched
