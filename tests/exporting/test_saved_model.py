@@ -135,7 +135,7 @@ def traced(monkeypatch, served):
 @pytest.mark.parametrize(
     ("step", "failure", "error", "message"),
     [
-        ("check_in_fresh_process", _refused, InputError, "batch_does_not_mat"),
+        ("check_in_fresh_process", _refused, InputError, "equals_live_model"),
         ("check_in_fresh_process", _interrupted, KeyboardInterrupt, None),
         ("write_warmup", _no_space, InputError, "disk is full"),
         (
