@@ -64,8 +64,8 @@ class TrainingConfig(Section):
     # epochs between dev BLEU measurements; 0: never
     bleu_every: NonNegativeInt = 0
     # loss or bleu: the dev score that decides what is best; last: the newest
-    # epoch is, or the mean with average_epochs. On small corpora BLEU goes on
-    # rising when the dev loss doesn't fall any more.
+    # epoch is, or the mean with average_epochs if its dev loss isn't higher. On
+    # small corpora BLEU goes on rising when the dev loss doesn't fall any more.
     best_by: Literal["loss", "bleu", "last"] = "loss"
     # weights averaged over so many epochs; 0: none
     average_epochs: Annotated[NonNegativeInt, at_most(10_000)] = 0

@@ -183,7 +183,8 @@ class KeepBest(keras.callbacks.Callback):
     What is best is decided by `training.best_by`; without a dev set the
     newest is, as the training loss falls in nearly each epoch. An average of
     epochs that scores better than each epoch so far becomes the best; where
-    the newest is the best, so does each.
+    the newest is the best, an average whose dev loss isn't above the newest's,
+    as early in training each epoch is far better than those before.
 
     Args:
         run: `Run`.
@@ -203,7 +204,7 @@ class KeepBest(keras.callbacks.Callback):
         by = training.best_by if has_dev else "last"
         self._score, self._more_is_better = _CRITERIA[by]
         self._patience = training.early_stopping
-        self._averages = training.average_epochs > 0
+        self._averages = training.average_epochs
         self.finished = 0
         self.diverged = False
         # Best score, its epoch, and the newest epoch that was scored.
@@ -221,8 +222,7 @@ class KeepBest(keras.callbacks.Callback):
             # The newest, unless training has diverged.
             good = _are_finite(scores, "loss", "val_cross_entropy")
             own = float(epoch) if good else None
-            mean = _are_finite(scores, "val_average_cross_entropy")
-            averaged = self._averages and good and mean
+            averaged = good and self._is_good_average(scores, epoch)
             average = epoch + 0.5 if averaged else None
         if own is not None:
             self.memory["scored"] = epoch
@@ -242,6 +242,13 @@ class KeepBest(keras.callbacks.Callback):
         )
         if self.exhausted() or self.diverged:
             self.model.stop_training = True
+
+    def _is_good_average(self, scores, epoch):
+        """True if the mean of the last epochs is as good as the newest."""
+        own = scores.get("val_cross_entropy")
+        if own is None:  # Nothing was measured: not while training is young.
+            return 0 < 2 * self._averages <= epoch + 1
+        return scores.get("val_average_cross_entropy", math.nan) <= own
 
     def _improves(self, score, epoch):
         """True if the score is the best so far; it is then remembered."""

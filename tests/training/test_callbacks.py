@@ -58,8 +58,9 @@ def test_without_dev_the_newest_is_the_best_and_patience_is_not_lost():
     epochs = logs("cross_entropy", 3.0, 1.0, 2.0, 2.0)
     options = {"has_dev": False, "early_stopping": 1}
     assert watch(epochs, **options) == (4, None)
-    expected = ("average at 3", None)
-    assert watch(epochs, **options, average_epochs=2) == expected
+    for epochs_averaged, best in ((2, "average at 3"), (3, 4)):
+        options["average_epochs"] = epochs_averaged
+        assert watch(epochs, **options) == (best, None)
 
 
 def test_weights_that_are_no_numbers_end_training():
@@ -90,11 +91,17 @@ def test_the_highest_bleu_is_the_best_whatever_the_loss():
 def test_the_newest_is_the_best_where_that_is_asked():
     epochs = logs("val_cross_entropy", 3.0, 2.0, float("nan"), 2.5)
     assert watch(epochs, best_by="last") == (4, None)
-    # The mean of the newest epochs, whatever it scores.
-    for epoch in epochs:
-        epoch["val_average_cross_entropy"] = 9.0
-    expected = ("average at 3", None)  # What was the last before it.
-    assert watch(epochs, best_by="last", average_epochs=2) == expected
+
+
+@pytest.mark.parametrize(
+    ("mean", "best"), [(2.6, 3), (2.5, "average at 2"), (2.4, "average at 2")]
+)
+def test_a_mean_that_is_no_worse_than_the_newest_is_the_best(mean, best):
+    epochs = logs("val_cross_entropy", 4.0, 3.0, 2.5)
+    for epoch, value in zip(epochs, (4.0, 3.5, mean), strict=True):
+        epoch["val_average_cross_entropy"] = value
+    options = {"best_by": "last", "average_epochs": 2}
+    assert watch(epochs, **options) == (best, None)
 
 
 @pytest.mark.parametrize("name", ["loss", "val_cross_entropy"])
@@ -102,6 +109,9 @@ def test_the_newest_is_not_the_best_once_training_has_diverged(name):
     nan = float("nan")
     epochs = logs(name, 3.0, 2.0, nan, nan)
     assert watch(epochs, best_by="last") == (2, None)
+    for epoch in epochs[:2]:
+        epoch["val_average_cross_entropy"] = 1.0
+        epoch.setdefault("val_cross_entropy", 1.0)
     assert watch(epochs, best_by="last", average_epochs=2) == (
         "average at 1",
         None,
@@ -110,6 +120,8 @@ def test_the_newest_is_not_the_best_once_training_has_diverged(name):
 
 def test_a_mean_with_weights_that_are_no_numbers_is_not_the_best():
     epochs = logs("val_average_cross_entropy", 3.0, float("nan"))
+    for epoch in epochs:
+        epoch["val_cross_entropy"] = 3.0
     assert watch(epochs, best_by="last", average_epochs=2) == (2, None)
 
 
