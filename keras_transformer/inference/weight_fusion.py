@@ -189,7 +189,7 @@ class _Reader:
             for weight in layer.weights
         }
         for path in self._weights:
-            if "lora_kernel" in path or path.endswith("_scale"):
+            if "/lora_" in path or path.endswith("_scale"):
                 raise InputError(
                     f"{path}: a search reads weights as they were trained. "
                     "Accepted: a model without LoRA and not quantized by "

@@ -260,15 +260,22 @@ def test_norms_are_fused_only_where_norms_alone_read_the_stream():
         assert (plain.decoder_norm is None) == (variant != "post, final norm")
 
 
-@pytest.mark.parametrize("change", ["quantize", "enable_lora"])
-def test_quantized_weights_and_adapters_are_refused(change):
+@pytest.mark.parametrize(
+    ("name", "change", "argument"),
+    [
+        ("self_attention/query", "quantize", "int8"),
+        ("self_attention/query", "enable_lora", 2),
+        ("source_embedding/tokens", "enable_lora", 2),
+    ],
+)
+def test_quantized_weights_and_adapters_are_refused(name, change, argument):
     model = small_transformer()
     layer = next(
         layer
         for layer in model._flatten_layers()
-        if (layer.path or "").endswith("self_attention/query")
+        if (layer.path or "").endswith(name)
     )
-    getattr(layer, change)({"quantize": "int8", "enable_lora": 2}[change])
+    getattr(layer, change)(argument)
     with pytest.raises(InputError, match="weights as they were trained"):
         IncrementalTransformer(model)
 
