@@ -374,11 +374,12 @@ def _controls(path, data):
 
 
 def _decoding(settings):
-    """As `params` say; without a length penalty unless they do."""
+    """As `params` say, and --auto_config, which no file has, where they don't."""
     params = settings.get("params")
     params = params if isinstance(params, dict) else {}
     return {
-        "beam_size": params.get("beam_width", 1),
+        "beam_size": params.get("beam_width", 4),
+        "replace_unknown": bool(params.get("replace_unknown_target")),
         "length_penalty": params.get("length_penalty", 0),
         "length_normalization": "gnmt",
     }

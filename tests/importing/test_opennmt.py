@@ -237,6 +237,15 @@ def test_models_that_say_nothing_have_the_usual_values(call, heads, opennmt):
     assert model.sections["model"]["dropout"] == 0.1
 
 
+def test_a_search_that_the_file_leaves_open_is_auto_configs(opennmt):
+    assert not read_opennmt(opennmt).decoding["replace_unknown"]
+    unknown = "replace_unknown_target: true"
+    replace(opennmt / "config.yml", "beam_width: 1", unknown)
+    decoding = read_opennmt(opennmt).decoding
+    assert decoding["beam_size"] == 4
+    assert decoding["replace_unknown"] is True
+
+
 @pytest.mark.parametrize(
     ("given", "taken"), [("0.25", 0.25), ("RATE", 0.1), ("0", 0), ("0.0", 0)]
 )
