@@ -325,6 +325,11 @@ class TrainingNotes(Observer):
         self._first: tuple[float, int] | None = None
         self._told = False
 
+    def initial(self, scores: Mapping) -> None:
+        """See `Observer.initial`."""
+        loss = scores["cross_entropy"]
+        self._say(f"before training: dev cross-entropy {loss:.4f}")
+
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         """See `Observer.start`."""
         from keras_transformer.training.compiling import (

@@ -196,6 +196,8 @@ def _fit_locked(
         batches.batches_per_epoch,
     )
     dev = _dev_batches(prepared, run.config)
+    if dev is not None and not resume and INITIAL in run.manifest:
+        observer.initial(model.evaluate(dev, return_dict=True, verbose=0))
     speed = Speed(cross_entropy)
     keep_best = KeepBest(run, dev is not None)
     checkpoint = Checkpoint(

@@ -20,6 +20,9 @@ class Observer:
         Also where all epochs are done, but not where patience is lost.
         """
 
+    def initial(self, scores: Mapping) -> None:
+        """The dev scores of the weights that training begins with."""
+
     def vectors(self, side: str, fraction: float) -> None:
         """The fraction of the vocabulary that has pre-trained vectors."""
 

@@ -24,6 +24,9 @@ from tests.word_data import word_data
 class First(Observer):
     """Keeps the weights that training starts from."""
 
+    def initial(self, scores):
+        self.loss = scores["cross_entropy"]
+
     def start(self, model, batches):
         self.weights = weights_of(model)
 
@@ -60,7 +63,10 @@ def test_training_starts_from_the_best_weights(
     first = OnlyFirst()
     with pytest.raises(Interrupted):
         fit(run, prepared, observer=first)
-    best = weights_of(parent.load_model("best"))
+    model = parent.load_model("best")
+    dev = evaluation_batches(prepared, "dev", batch_tokens=200)
+    assert first.loss == pytest.approx(cross_entropy(model, dev)[0], rel=1e-3)
+    best = weights_of(model)
     assert difference(first.weights, best) == 0
     assert difference(first.weights, weights_of(parent.load_model("last"))) > 0
     manifest = Run.load(run.folder).manifest
