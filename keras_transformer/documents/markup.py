@@ -56,7 +56,11 @@ _PLACEHOLDER = (
     r"|%[1-9](?!\d)|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<%[^%]*%>|[$#%]?\{(?:[^{}<>\s](?:[^{}<>]|(?<=:)[<>])*)?\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
 )
-_NO_ADDRESS = r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》"
+# A letter of a script without spaces, or of Korean, is the next word's.
+_NO_ADDRESS = (
+    r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》\u0e00-\u0eff\u1000-\u109f"
+    r"\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+)
 _ADDRESS = (
     r"(?<![0-9A-Za-z_])(?:https?|ftp)://"
     rf"[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"

@@ -78,6 +78,10 @@ def placed(source, translation, alignment):
             ["https://a.org/ü", "https://b.org"],
         ),
         (
+            "请访问https://a.org/d下载。https://b.org/を参照 https://c.org에서",
+            ["https://a.org/d", "https://b.org/", "https://c.org"],
+        ),
+        (
             "%d个文件，%@ 访问https://a.org，联系admin@a.org获取，50%的",
             ["%d", "%@", "https://a.org", "admin@a.org"],
         ),
