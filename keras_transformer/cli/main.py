@@ -6,17 +6,14 @@ one line for bad usage, bad input or an interruption.
 
 import argparse
 import contextlib
-import difflib
 import errno
 import importlib
 import io
 import keyword
 import os
-import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from keras_transformer.cli.console import PROGRAM, say, tell_error
@@ -44,74 +41,21 @@ _LONGEST_ERROR = 1000  # characters, of what was given and isn't understood
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers bad usage in one line, with what was meant.
-
-    argparse prints the whole usage, and of a misspelled option says only that
-    the right one is missing.
-    """
-
-    _commands = None
-    # Sections of --set by their keys, where there are such.
-    config_keys: dict[str, str] = {}
+    """A parser that answers bad usage in one line; argparse prints all."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.register("type", None, _some_text)
 
     def add_subparsers(self, **options: Any) -> "argparse._SubParsersAction":
-        self._commands = super().add_subparsers(**options)
-        self._commands.type = str  # Of all words: the command looks at them.
-        return self._commands
-
-    def parse_known_args(
-        self,
-        args: Iterable[str] | None = None,
-        namespace: Any = None,
-    ) -> tuple[Any, list[str]]:
-        words = sys.argv[1:] if args is None else list(args)
-        # Options after a command are the command's.
-        if self._commands is None:
-            self._check_options(words)
-        elif self.prog == PROGRAM:
-            self._check_command(words, self._commands.choices)
-        return super().parse_known_args(words, namespace)
+        commands = super().add_subparsers(**options)
+        commands.type = str  # Of all words: the command looks at them.
+        return commands
 
     def error(self, message: str) -> NoReturn:
         if len(message) > _LONGEST_ERROR:
             message = f"{message[:_LONGEST_ERROR]}..."
         self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
-
-    def _check_command(self, words, commands):
-        name = next((word for word in words if word[:1] != "-"), None)
-        if name is not None and name not in commands:
-            hint = _meant(name, commands)
-            self.error(f"unknown command {name}{hint}")
-
-    def _check_options(self, words):
-        known = re.findall(r"--([\w-]+)", self.format_help())
-        for word in words:
-            name = word.partition("=")[0]
-            if name == "--":
-                return
-            bare = name.removeprefix("--")
-            # argparse takes the beginning of a name, too.
-            if bare == name or any(key.startswith(bare) for key in known):
-                continue
-            key = self._config_key(bare)
-            hint = _meant(bare, known, "--")
-            if key is not None:
-                setting = f"{self.config_keys[key]}.{key}"
-                hint = f" (did you mean --set {setting}=...?)"
-            self.error(f"unknown option {name}{hint}")
-
-    def _config_key(self, option):
-        """The key of --set that is meant by an option's name, if any."""
-        name = option.replace("-", "_")
-        for key in self.config_keys:
-            # As "lr" for "learning_rate".
-            if name in (key, "".join(word[0] for word in key.split("_"))):
-                return key
-        return None
 
 
 def _some_text(text):
@@ -119,12 +63,6 @@ def _some_text(text):
     if text == "":
         raise argparse.ArgumentTypeError("takes a text that isn't empty")
     return text
-
-
-def _meant(name, known, prefix=""):
-    """A hint at the nearest of the known names, "" if none is near."""
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {prefix}{close[0]}?)" if close else ""
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -235,10 +235,6 @@ def add_settings(
         help=f"one value, such as {_EXAMPLES[sections[0]]}; may be repeated",
     )
     keys = [f"{section}: {', '.join(_types(section))}" for section in sections]
-    # For hints, see `cli.main.Parser`.
-    vars(parser)["config_keys"] = {
-        key: section for section in sections for key in _types(section)
-    }
     parser.add_argument_group("keys of --set", "\n".join(keys))
 
 

@@ -1,26 +1,20 @@
 """Languages of a corpus: as they are configured, or as its files are named."""
 
-import collections
 import dataclasses
 import itertools
 import pathlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import CorpusFile
-from keras_transformer.data.corpus_pairs import file_pairs
-from keras_transformer.data.keys import without_tags
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     same_language,
-    script_of_character,
     scripts_of_language,
 )
 
-_LOOKED_AT = 1000  # pairs
-_LEAST_SHARE = 0.05  # of a column's letters, for a script to be named
 # As in train.en-de.tsv, en-de.tsv.gz, news_en-de.tsv and en-pt_BR.tsv.
 _TAG = "[a-z]{2,3}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?"
 _PAIR = re.compile(
@@ -112,29 +106,11 @@ def _unsaid(config, files):
     ]
     options = " and ".join(f"--{side}-language" for side in missing)
     values = ", ".join(f'{side}_language="..."' for side in missing)
-    message = (
+    return (
         f"the {' and the '.join(missing)} language must be named. Accepted: "
         f"{options} with a code such as en ({values} in Python), or a file "
         "name such as train.en-de.tsv"
     )
-    file = files[0]
-    pairs = list(itertools.islice(file_pairs(file, long=[]), _LOOKED_AT))
-    sources = _scripts(without_tags(source) for source, _ in pairs)
-    targets = _scripts(target for _, target in pairs)
-    return (
-        f"{message}. The first lines of {file} have {sources} letters as "
-        f"sources, {targets} as targets"
-    )
-
-
-def _scripts(texts: Iterable[str]) -> str:
-    """The scripts of most letters, the most frequent first."""
-    counts = collections.Counter(
-        filter(None, map(script_of_character, itertools.chain(*texts)))
-    )
-    least = _LEAST_SHARE * counts.total()
-    names = [script for script, n in counts.most_common() if n > least]
-    return " and ".join(map(str.capitalize, names)) or "no"
 
 
 def share_script(config: DataConfig) -> bool:

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import pathlib
-import shlex
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -316,15 +315,10 @@ def _hint(corpus, config):
     ) or swapped_by_name(corpus.file, config)
     if not hint:
         return None
-    source, target = corpus.file.source, corpus.file.target
-    remedy = "another language code, or another file"
-    if "swapped" in hint and target:
-        remedy = f"{target},{source}"
-    elif "swapped" in hint:
-        cat = {".gz": "zcat", ".xz": "xzcat"}.get(source.suffix, "cat")
-        awk = "awk -F'\\t' -v OFS='\\t' '{print $2, $1}'"
-        remedy = f"{cat} {shlex.quote(str(source))} | {awk} > swapped.tsv"
-    return f"{corpus.file}: {hint}. Try {remedy}"
+    return (
+        f"{corpus.file}: {hint}. Try another language code, or the columns "
+        "the other way round"
+    )
 
 
 def parse_dev(

@@ -44,8 +44,7 @@ OUTPUT = "--output {tmp}/new"
 REFUSED = [
     (
         "prepare --out {tmp}/new --train {corpus}/train.tsv",
-        "the source and the target language must be named|--source-language|"
-        "Latin letters",
+        "the source and the target language must be named|--source-language",
     ),
     (
         "train --print-config",
@@ -255,15 +254,9 @@ def test_a_run_killed_before_its_first_checkpoint(data, run, refuses, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("trian", "unknown command trian (did you mean train?)"),
-        ("xyz", "unknown command xyz."),
-        ("train --lr=1", "mean --set training.learning_rate=...?"),
-        ("train --warmup-steps 9", "--set training.warmup_steps=..."),
-        ("translate --length-penalty 1", "--set decoding.length_penalty=..."),
-        ("info --lr=1", "unknown option --lr."),
-        ("train --dta d --out=r", "--dta (did you mean --data?)"),
-        ("versions m prune --kep=1", "--kep (did you mean --keep?)"),
-        ("serve --zzz", "unknown option --zzz."),
+        ("trian", "invalid choice: 'trian' (choose from 'demo', 'prepare', "),
+        ("train --lr=1", "unrecognized arguments: --lr=1."),
+        ("versions m prune --kep=1", "unrecognized arguments: --kep=1."),
         ("translate --run=r --workers=two", "invalid integer value: 'two'"),
     ],
 )

@@ -39,7 +39,7 @@ def test_settings_come_before_names():
     [
         (["train.tsv"], {}, "the source and the target language must be named"),
         (["train.tsv"], {"source_language": "en"}, "^the target language must"),
-        (["in-house.tsv"], {}, "Latin letters as sources, Han as targets"),
+        (["in-house.tsv"], {}, "the source and the target language must be"),
         (["en-en.tsv"], {}, "--source-language and --target-language"),
         (["en-pt-br.tsv"], {}, "the source and the target language must be"),
         (["a.en-de.tsv", "b.de-en.tsv"], {}, 'source_language="..."'),

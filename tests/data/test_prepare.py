@@ -2,7 +2,6 @@ import collections
 import hashlib
 import json
 import os
-import subprocess
 import types
 
 import duckdb
@@ -598,9 +597,7 @@ def numbered(number):
     return f"a {number}", f"字{number}"
 
 
-def test_swapped_columns_are_told_with_the_command_that_swaps_them(
-    write, tmp_path
-):
+def test_swapped_columns_are_told(write, tmp_path):
     rows = [f"{target}\t{source}\n" for source, target in map(pair, range(20))]
     table = write("pairs.tsv", "".join(rows))
     sides = write("a.zh", "一只猫\n"), write("a.en", "a cat\n")
@@ -608,11 +605,7 @@ def test_swapped_columns_are_told_with_the_command_that_swaps_them(
         kt.prepare([table, sides], tmp_path / "data", word_data())
     said = [str(warning.message) for warning in caught]
     assert f"{table}: the columns are swapped: " in said[0]
-    command = said[0].partition("Try ")[2]
-    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
-    swapped = read_pairs([tmp_path / "swapped.tsv"])
-    assert list(swapped) == list(map(pair, range(20)))
-    assert f"Try {sides[1]},{sides[0]}" in said[1]
+    assert said[1].startswith(f"{sides[0]},{sides[1]}: the columns are")
     assert len(said) == 2
     assert {warning.filename for warning in caught} == {__file__}
 
@@ -629,7 +622,7 @@ def test_names_and_other_files_that_are_swapped_are_told(write, tmp_path):
         )
     by_name, of_held_out = [str(warning.message) for warning in caught]
     assert "by its name the columns are swapped: zh comes first" in by_name
-    assert f"Try {held_out[1]},{held_out[0]}" in of_held_out
+    assert of_held_out.startswith(f"{held_out[0]},{held_out[1]}: the columns")
 
 
 def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
