@@ -80,7 +80,6 @@ def random_value(chance, depth=0):
 
 def test_values_are_counted_as_the_parser_finds_them(monkeypatch):
     chance = random.Random(5)
-    monkeypatch.setattr(json_text, "_PIECE", 7)
     limit = json_text._MAX_DEPTH
     for _ in range(500):
         value, count, depth = random_value(chance)

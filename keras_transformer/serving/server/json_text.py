@@ -4,11 +4,10 @@ Bytes that aren't UTF-8 come in and go out as they are, since TensorFlow Serving
 hands them on to the graph and back.
 """
 
+import itertools
 import json
 import math
 import re
-
-import numpy as np
 
 from keras_transformer.contract.status import ServingError, invalid_argument
 
@@ -23,8 +22,8 @@ _SPACE = " \t\n\r"
 _SHOWN = 200
 # Lists and objects in each other. An array has at most 31 axes.
 _MAX_DEPTH = 100
-# Bytes that are counted at a time; meanwhile other threads may run.
-_PIECE = 2**18
+_DEPTH = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_OTHERS = bytes(byte for byte in range(256) if byte not in _DEPTH)
 
 
 def parse_body(body: bytes, max_values: int = 2**17) -> dict:
@@ -101,26 +100,14 @@ def _check_structure(body, max_values):
         return  # Even if none of them is in a string.
     # Of the quotes only those that begin or end a string are left.
     bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    codes = np.frombuffer(bare, np.uint8)
-    values, depth, in_string = 1, 0, 0
-    for start in range(0, len(codes), _PIECE):
-        piece = codes[start : start + _PIECE]
-        # Quotes up to each byte: odd in a string. They wrap around at 256.
-        quotes = np.cumsum(piece == ord('"'), dtype=np.uint8) + in_string
-        in_string = quotes[-1] & 1
-        piece = piece[quotes & 1 == 0]
-        opens = (piece == ord("[")) | (piece == ord("{"))
-        closes = (piece == ord("]")) | (piece == ord("}"))
-        values += int(np.count_nonzero(opens | (piece == ord(","))))
-        if values > max_values:
-            raise invalid_argument(
-                f"The request has more than {max_values} values"
-            )
-        if len(piece):
-            levels = depth + np.cumsum(opens.astype(np.int32) - closes)
-            if levels.max() > _MAX_DEPTH:
-                raise _parse_error("The document is nested too deeply")
-            depth = levels[-1]
+    # No more strings than values and their names; what is behind stays.
+    bare = b"".join(bare.split(b'"', 4 * max_values)[::2])
+    values = 1 + sum(map(bare.count, (b",", b"[", b"{")))
+    if values > max_values:
+        raise invalid_argument(f"The request has more than {max_values} values")
+    steps = map(_DEPTH.__getitem__, bare.translate(None, _OTHERS))
+    if max(itertools.accumulate(steps, initial=0)) > _MAX_DEPTH:
+        raise _parse_error("The document is nested too deeply")
 
 
 def _read(text):
