@@ -1,6 +1,6 @@
 """Protobuf messages that are read and written without TensorFlow.
 
-Declared here with their field numbers, so that neither TensorFlow nor the
+Declared here in protobuf's language, so that neither TensorFlow nor the
 package `tensorflow-serving-api` is needed. Fields without a use are
 left out: protobuf keeps or skips what it doesn't know. `message` gives a class,
 `string_tensor` and `tensor_values` convert the tensors of requests and answers.
@@ -15,6 +15,7 @@ import array
 import functools
 import itertools
 import math
+import re
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import Message
@@ -22,65 +23,51 @@ from google.protobuf.message import Message
 _PACKAGE = "keras_transformer.contract"
 _FIELD = descriptor_pb2.FieldDescriptorProto
 _SCALARS = ("string", "bytes", "int32", "int64", "float", "double", "bool")
-# By message, then by field: number and kind. `many` are lists; a `map` is
-# one from strings to messages of a kind.
-_MESSAGES = {
-    "Dim": {"size": (1, "int64")},
-    "TensorShape": {"dim": (2, "many Dim")},
-    "Tensor": {
-        "dtype": (1, "int32"),
-        "tensor_shape": (2, "TensorShape"),
-        "tensor_content": (4, "bytes"),
-        "float_val": (5, "many float"),
-        "double_val": (6, "many double"),
-        "int_val": (7, "many int32"),
-        "string_val": (8, "many bytes"),
-        "int64_val": (10, "many int64"),
-        "bool_val": (11, "many bool"),
-    },
-    "Int64Value": {"value": (1, "int64")},
-    "ModelSpec": {
-        "name": (1, "string"),
-        "version": (2, "Int64Value"),
-        "signature_name": (3, "string"),
-        "version_label": (4, "string"),
-    },
-    "PredictRequest": {
-        "model_spec": (1, "ModelSpec"),
-        "inputs": (2, "map Tensor"),
-    },
-    "PredictResponse": {"outputs": (1, "map Tensor")},
-    "GetModelStatusRequest": {"model_spec": (1, "ModelSpec")},
-    # Enumerations travel as int32.
-    "Status": {"error_code": (1, "int32"), "error_message": (2, "string")},
-    "ModelVersionStatus": {
-        "version": (1, "int64"),
-        "state": (2, "int32"),
-        "status": (3, "Status"),
-    },
-    "GetModelStatusResponse": {
-        "model_version_status": (1, "many ModelVersionStatus")
-    },
-    "PredictLog": {"request": (1, "PredictRequest")},
-    "PredictionLog": {"predict_log": (6, "PredictLog")},
-    "TensorInfo": {"name": (1, "string"), "dtype": (2, "int32")},
-    "SignatureDef": {
-        "inputs": (1, "map TensorInfo"),
-        "outputs": (2, "map TensorInfo"),
-    },
-    "MetaGraph": {"signature_def": (5, "map SignatureDef")},
-    "StringValue": {"value": (1, "string")},
-    # `tensorflow-serving-api` leaves it out.
-    "BatchingParameters": {
-        "max_batch_size": (1, "Int64Value"),
-        "batch_timeout_micros": (2, "Int64Value"),
-        "max_enqueued_batches": (3, "Int64Value"),
-        "num_batch_threads": (4, "Int64Value"),
-        "thread_pool_name": (5, "StringValue"),
-        "allowed_batch_sizes": (6, "many int64"),
-        "pad_variable_length_inputs": (7, "bool"),
-    },
+# Enumerations travel as int32. `tensorflow-serving-api` leaves
+# BatchingParameters out.
+_MESSAGES = """
+message Dim { int64 size = 1; }
+message TensorShape { repeated Dim dim = 2; }
+message Tensor {
+    int32 dtype = 1; TensorShape tensor_shape = 2; bytes tensor_content = 4;
+    repeated float float_val = 5; repeated double double_val = 6;
+    repeated int32 int_val = 7; repeated bytes string_val = 8;
+    repeated int64 int64_val = 10; repeated bool bool_val = 11;
 }
+message StringValue { string value = 1; }
+message Int64Value { int64 value = 1; }
+message ModelSpec {
+    string name = 1; Int64Value version = 2;
+    string signature_name = 3; string version_label = 4;
+}
+message PredictRequest {
+    ModelSpec model_spec = 1; map<string, Tensor> inputs = 2;
+}
+message PredictResponse { map<string, Tensor> outputs = 1; }
+message GetModelStatusRequest { ModelSpec model_spec = 1; }
+message Status { int32 error_code = 1; string error_message = 2; }
+message ModelVersionStatus {
+    int64 version = 1; int32 state = 2; Status status = 3;
+}
+message GetModelStatusResponse {
+    repeated ModelVersionStatus model_version_status = 1;
+}
+message PredictLog { PredictRequest request = 1; }
+message PredictionLog { PredictLog predict_log = 6; }
+message TensorInfo { string name = 1; int32 dtype = 2; }
+message SignatureDef {
+    map<string, TensorInfo> inputs = 1; map<string, TensorInfo> outputs = 2;
+}
+message MetaGraph { map<string, SignatureDef> signature_def = 5; }
+message BatchingParameters {
+    Int64Value max_batch_size = 1; Int64Value batch_timeout_micros = 2;
+    Int64Value max_enqueued_batches = 3; Int64Value num_batch_threads = 4;
+    StringValue thread_pool_name = 5; repeated int64 allowed_batch_sizes = 6;
+    bool pad_variable_length_inputs = 7;
+}
+"""
+_MESSAGE = re.compile(r"message (\w+) {(.*?)}", re.DOTALL)
+_FIELDS = re.compile(r"(repeated |map<string, )?(\w+)>? (\w+) = (\d+);")
 
 # Of tensorflow/core/framework/types.proto: number, the field of the values,
 # and the code of `array` for values that come as bytes.
@@ -163,13 +150,12 @@ def _pool():
         package=_PACKAGE,
         syntax="proto3",
     )
-    for name, fields in _MESSAGES.items():
+    for name, fields in _MESSAGE.findall(_MESSAGES):
         owner = file.message_type.add(name=name)
-        for field, (number, kind) in fields.items():
-            many, _, kind = kind.rpartition(" ")
-            if many == "map":
+        for many, kind, field, number in _FIELDS.findall(fields):
+            if many.startswith("map"):
                 kind = _add_entry(owner, field, kind)
-            _add_field(owner, field, number, kind, bool(many))
+            _add_field(owner, field, int(number), kind, bool(many))
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool
