@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from keras_transformer.cli.console import say_as, tell_error
 from keras_transformer.cli.options import add_number, flag, integer
 from keras_transformer.errors import InputError
-from keras_transformer.training.joining import LAUNCHERS, Meeting
+from keras_transformer.training.joining import LAUNCHERS, STATUS, Meeting
 from keras_transformer.version import versions
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 JOIN_SECONDS = 300
-STATUS = 2  # of a command that was interrupted
 _TIME_TO_TELL = 2.0  # seconds
 _BY_HAND = ("coordinator", "num_processes", "process_id")
 # Options that may differ: paths of what is compared by its content.
@@ -116,7 +115,7 @@ def joined(
     Raises:
         InputError: the hosts couldn't be joined, or differ, or one was lost.
     """
-    from keras_transformer.training import hosts, joining, lost_hosts
+    from keras_transformer.training import hosts, joining
     from keras_transformer.training.checkpoint import Interrupted
 
     if meeting is None:
@@ -143,14 +142,17 @@ def joined(
             raise SystemExit(STATUS) from None
         raise
     except Exception as error:
-        others = set(range(hosts.count())) - {hosts.index()}
-        line = lost_hosts.of_error(error, sorted(others))
-        # JAX may say which it is, and end the process. And if this is the
-        # first host, the others have time to tell errors of their own.
+        # JAX may say which host is lost, and end the process. And if this is
+        # the first host, the others have time to tell errors of their own.
         time.sleep(_TIME_TO_TELL)
-        if line is None:
+        line = str(error).partition("\n")[0]
+        of_jax = type(error).__name__ == "JaxRuntimeError" or "Gloo" in line
+        if not of_jax or line.startswith("RESOURCE_EXHAUSTED"):
             raise
-        raise InputError(f"{line}{membership.remedy}") from None
+        raise InputError(
+            f"another host is dead or can't be reached ({line[:200]})"
+            f"{membership.remedy}"
+        ) from None
     membership.leave()
 
 

@@ -29,8 +29,7 @@ class CommonError(InputError):
 
 
 _PREFIX = "keras_transformer"
-# The chief may measure BLEU meanwhile. A host that is lost ends the others:
-# `lost_hosts`.
+# The chief may measure BLEU meanwhile. A host that is lost ends the others.
 _FOREVER = 7 * 24 * 3600 * 1000  # milliseconds
 _POLL = 0.5  # seconds between two looks whether a host was asked to stop
 _numbers = itertools.count()

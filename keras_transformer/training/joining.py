@@ -5,23 +5,31 @@ others to it. Before that nothing may be computed; afterwards the devices of
 all hosts are one list.
 """
 
+import atexit
+import ctypes
 import dataclasses
 import os
 import pathlib
+import signal
 import socket
-import threading
+import sys
 import time
 from collections.abc import Callable
 
 from keras_transformer.errors import InputError
-from keras_transformer.training import lost_hosts
 
 # Ways in which JAX finds hosts by itself, as it calls them; auto: any but
 # mpi4py, which wants to be asked for.
 LAUNCHERS = ("auto", "slurm", "ompi", "mpi4py", "k8s")
 # Seconds without a sign of life after which a host is given up.
 LOST_AFTER = 30
+STATUS = 2  # of a process that ends because of other hosts
 _CONNECT_SECONDS = 5
+_ACCEPTED = (
+    "Accepted: --hosts under Slurm, Open MPI, Kubernetes with jax[k8s] or on "
+    "Cloud TPU; or the same --coordinator and --num-processes on all, each "
+    "with a --process-id of its own"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,56 +57,73 @@ class Membership:
     Nothing may be computed before, and SentencePiece's tokenizers may not be
     there yet: Keras' own way to join sets its random seed, which clears them.
 
+    JAX prints why and aborts when a host is lost. A line follows that, and an
+    exit by an error doesn't wait for the other hosts, as JAX would.
+
     Args:
         meeting: where the hosts are.
-        tell: prints a line, from any thread, before the process is ended:
-            why hosts couldn't join, or which was lost later.
+        tell: prints a line, from any thread, before the process is ended.
 
     Raises:
-        InputError: the coordinator couldn't be reached in time, or no launcher
-            says where the hosts are.
+        InputError: the hosts couldn't be joined in time.
     """
 
     def __init__(self, meeting: Meeting, tell: Callable[[str], None]) -> None:
-        self._meeting = meeting
-        self._joined = False
-        # Advice after the message of a lost host: set once a run exists.
-        self.remedy = ""
+        self._tell = tell
+        self._left = False
+        # What the line of an abort ends with: how training goes on.
+        self.remedy = f". {_ACCEPTED}"
         deadline = time.monotonic() + meeting.seconds
         if meeting.index:
             _await_coordinator(meeting, deadline)
-        self._guard = lost_hosts.Guard(self._explain, tell)
-        _interruptible(lambda: self._join(deadline))
-        self._joined = True
+        # Referred to as long as it may be called. Python's own handlers run
+        # in the main thread, where the thread that aborts never gets to.
+        self._handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(self._aborted)
+        ctypes.CDLL(None).signal(signal.SIGABRT, self._handler)
+        atexit.register(self._exit)
+        self._join(meeting, deadline)
+        self.remedy = ""
 
     def leave(self) -> None:
         """Waits for all hosts, and parts from them."""
         import jax
 
         jax.distributed.shutdown()
-        self._guard.leave()
+        self._left = True
 
-    def _join(self, deadline):
+    def _join(self, meeting, deadline):
         import jax
 
         # It would catch SIGTERM; `hosts.agreed_stop` is for any signal.
         jax.config.update("jax_enable_preemption_service", False)
         left = max(1, round(deadline - time.monotonic()))
+        # C++ waits: Python wouldn't see Ctrl-C before that ends.
+        signals = (signal.SIGINT, signal.SIGTERM)
+        handlers = [signal.signal(n, signal.SIG_DFL) for n in signals]
         try:
             jax.distributed.initialize(
                 initialization_timeout=left,
                 heartbeat_timeout_seconds=LOST_AFTER,
-                **_where(self._meeting),
+                **_where(meeting),
             )
         except (RuntimeError, ValueError, KeyError) as error:
-            self._guard.leave()
-            raise InputError(_why_not(self._meeting, error)) from None
+            line = str(error).partition("\n")[0]
+            raise InputError(
+                f"the hosts weren't joined within {meeting.seconds} s: {line}. "
+                f"{_ACCEPTED}"
+            ) from None
+        for number, handler in zip(signals, handlers, strict=True):
+            signal.signal(number, handler)
 
-    def _explain(self, text):
-        if not self._joined:
-            return _why_not(self._meeting, text)
-        line = lost_hosts.lost(text)
-        return line and f"{line}{self.remedy}"
+    def _aborted(self, number):
+        self._tell(f"JAX has ended this host, as it says above{self.remedy}")
+        self._exit()
+
+    def _exit(self):
+        if not self._left:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(STATUS)
 
 
 def use_all_devices() -> None:
@@ -150,24 +175,6 @@ def _await_coordinator(meeting, deadline):
         time.sleep(0.2)
 
 
-def _interruptible(action):
-    """Runs what waits in C++, so that Ctrl-C ends it."""
-    errors = []
-
-    def run():
-        try:
-            action()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.2)
-    if errors:
-        raise errors[0]
-
-
 def _is_alone_on_machine():
     """True if the launcher has started one process on this machine."""
     sizes = ("SLURM_STEP_TASKS_PER_NODE", "OMPI_COMM_WORLD_LOCAL_SIZE")
@@ -184,31 +191,3 @@ def _visible_gpus():
     else:
         count = len(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
     return list(range(count)) or None
-
-
-def _why_not(meeting, error):
-    """The reason why hosts couldn't join, from JAX's message."""
-    text = str(error)
-    number = f"--process-id {meeting.index}"
-    if "should be defined" in text or "must be defined" in text:
-        return (
-            "--hosts: no launcher says who they are. Accepted: to be started "
-            "by Slurm, Open MPI, on Kubernetes with jax[k8s], on Cloud TPU, or "
-            "with --coordinator, --num-processes and --process-id"
-        )
-    if "newer incarnation" in text:
-        return f"{number}: another host was started with the same number"
-    if "Unexpected task registered" in text:
-        return (
-            f"{number}: the first host was started with fewer hosts. Accepted: "
-            "the same --num-processes on all"
-        )
-    if "DEADLINE_EXCEEDED" in text:
-        hosts = f"{meeting.count} hosts" if meeting.count else "hosts"
-        return (
-            f"not all {hosts} came within {meeting.seconds} s. Accepted: "
-            "the same coordinator and number of hosts on all, each with a "
-            "number of its own"
-        )
-    reason = lost_hosts.status(text) or text.partition("\n")[0]
-    return f"the hosts couldn't be joined: {reason}"
