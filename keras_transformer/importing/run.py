@@ -6,7 +6,6 @@ manifest under `imported`, licence and model card are in its folder `imported/`.
 
 import os
 import re
-import uuid
 import warnings
 
 from keras_transformer.config import Config
@@ -33,9 +32,8 @@ from keras_transformer.system.files import (
     write_json,
     write_text,
 )
-from keras_transformer.training.run import FORMAT, Run
+from keras_transformer.training.run import Run, new_manifest
 from keras_transformer.training.weights import save_weights, weights_path
-from keras_transformer.version import versions
 
 IMPORTED = "imported"
 _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
@@ -228,18 +226,7 @@ def _assign(model, values):
 
 def _manifest(model, tokenizers, name):
     return {
-        "format": FORMAT,
-        "id": uuid.uuid4().hex,
-        "versions": versions(),
-        "data": {"fingerprint": IMPORTED, "counts": {}},
-        "tokenizers": {
-            side: {
-                "vocabulary_size": tokenizer.vocabulary_size,
-                "fingerprint": tokenizer.fingerprint(),
-            }
-            for side, tokenizer in zip(SIDES, tokenizers, strict=True)
-        },
-        "scores": {},
+        **new_manifest(IMPORTED, {}, *tokenizers),
         IMPORTED: {
             "from": os.fspath(name),
             "kind": model.kind,

@@ -144,7 +144,12 @@ class Run:
             config.model, prepared.config, config.training, config.decoding
         )
         tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
-        manifest = _new_manifest(prepared)
+        manifest = new_manifest(
+            prepared.fingerprint,
+            prepared.counts,
+            prepared.source_tokenizer,
+            prepared.target_tokenizer,
+        )
         head = _alignment_head(config, initial)
         if head is not None:
             manifest[ALIGNMENT_HEAD] = head
@@ -335,17 +340,21 @@ class Run:
         write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
 
 
-def _new_manifest(prepared) -> dict:
-    """The manifest of a run that begins on `PreparedData`; no scores yet."""
-    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+def new_manifest(
+    fingerprint: str, counts: dict, *tokenizers: Tokenizer
+) -> dict:
+    """The manifest of a run that begins; no scores yet.
+
+    Args:
+        fingerprint: of the data.
+        counts: its pairs, by split.
+        tokenizers: of the source and of the target.
+    """
     return {
         "format": FORMAT,
         "id": uuid.uuid4().hex,
         "versions": versions(),
-        "data": {
-            "fingerprint": prepared.fingerprint,
-            "counts": prepared.counts,
-        },
+        "data": {"fingerprint": fingerprint, "counts": counts},
         "tokenizers": {
             side: {
                 "vocabulary_size": tokenizer.vocabulary_size,
