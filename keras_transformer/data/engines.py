@@ -12,7 +12,7 @@ import functools
 import pathlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import corpus_bytes, read_blocks
@@ -31,56 +31,18 @@ from keras_transformer.system.machine import usable_cores
 from keras_transformer.system.workers import Workers
 
 if TYPE_CHECKING:
-    from keras_transformer.data.spark.tables import SparkTables
+    from keras_transformer.data.spark.engine import SparkEngine
 
+Engine: TypeAlias = "LocalEngine | SparkEngine"
 ENGINES = ("local", "spark")
 # Bytes of text; below, the start of workers takes longer than they save.
 _WORTH_WORKERS = 16 << 20
 
 
-class Engine(Protocol):
-    """What `Pipeline` asks of an engine, in this order."""
-
-    tables: Database | SparkTables
-
-    def clean(
-        self, corpora: list[WeightedCorpus]
-    ) -> Iterator[tuple[int, CleaningReport]]:
-        """Cleans the corpora, part by part, and makes the table `pairs`.
-
-        Yields:
-            of each part the index of its corpus, and what was dropped.
-        """
-
-    def sort(self, split: str, query: str) -> None:
-        """Keeps the text of a split, in the order that the query gives."""
-
-    def remove_tables(self) -> None:
-        """Removes all tables, but not what `sort` has kept."""
-
-    def rewrite(
-        self, split: str, shards: int, rewrite: Rewrite
-    ) -> Iterator[collections.Counter]:
-        """Keeps what is made of the text of a split in place of it.
-
-        Yields the counts of parts of it.
-        """
-
-    def count(self, side: str, shards: int) -> Iterator[object]:
-        """Makes the table `source_tokens` or `target_tokens` of training.
-
-        Yields something after each shard. The rows have `token` and `n`.
-        """
-
-    def training_text(self, side: str) -> Iterator[str]:
-        """A side of the training text, in its order."""
-
-    def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
-        """Writes the shards of a split, in order."""
-
-
 class LocalEngine:
     """This machine: the process that asks, or workers on its cores.
+
+    `Pipeline` calls the methods in their order.
 
     Args:
         folder: where the prepared data will be, with a folder `work`.
@@ -102,7 +64,11 @@ class LocalEngine:
     def clean(
         self, corpora: list[WeightedCorpus]
     ) -> Iterator[tuple[int, CleaningReport]]:
-        """See `Engine.clean`."""
+        """Cleans the corpora, part by part, and makes the table `pairs`.
+
+        Yields:
+            of each part the index of its corpus, and what was dropped.
+        """
         pairs = self._work / "pairs"
         pairs.mkdir()
         files = [corpus.file for corpus in corpora]
@@ -116,11 +82,11 @@ class LocalEngine:
             self.tables.view(PAIRS, pairs / "*.parquet")
 
     def sort(self, split: str, query: str) -> None:
-        """See `Engine.sort`."""
+        """Keeps the text of a split, in the order that the query gives."""
         self.tables.copy(query, self._work / f"{split}.parquet")
 
     def remove_tables(self) -> None:
-        """See `Engine.remove_tables`."""
+        """Removes all tables, but not what `sort` has kept."""
         self.tables.close()
         self.tables.open()
         shutil.rmtree(self._work / "pairs")
@@ -128,7 +94,10 @@ class LocalEngine:
     def rewrite(
         self, split: str, shards: int, rewrite: Rewrite
     ) -> Iterator[collections.Counter]:
-        """See `Engine.rewrite`."""
+        """Keeps what is made of the text of a split in place of it.
+
+        Yields the counts of parts of it.
+        """
         new = self._work / "rewritten"
         new.mkdir()
         yield from self._do(
@@ -140,7 +109,10 @@ class LocalEngine:
             path.rename(self._work / path.name)
 
     def count(self, side: str, shards: int) -> Iterator[object]:
-        """See `Engine.count`."""
+        """Makes the table `source_tokens` or `target_tokens` of training.
+
+        Yields something after each shard. The rows have `token` and `n`.
+        """
         tokens = self._work / f"{side}_tokens"
         tokens.mkdir()
         yield from self._do(
@@ -150,14 +122,14 @@ class LocalEngine:
         self.tables.view(tokens.name, tokens / "*.parquet")
 
     def training_text(self, side: str) -> Iterator[str]:
-        """See `Engine.training_text`."""
+        """Yields a side of the training text, in its order."""
         tasks = CorpusTasks(self._work.parent, self._config)
         for rows in tasks.texts(TRAIN, 0, 1, side):
             for (text,) in rows:
                 yield text
 
     def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
-        """See `Engine.encode`."""
+        """Writes the shards of a split, in order."""
         return self._do(
             (CorpusTasks.encode, split, shard, shards)
             for shard in range(shards)

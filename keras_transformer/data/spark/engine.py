@@ -67,7 +67,7 @@ def spark_engine(
 
 
 class SparkEngine:
-    """An `Engine`; see `data.engines`.
+    """Spark in place of `LocalEngine`.
 
     Args:
         spark: a session.
@@ -97,7 +97,7 @@ class SparkEngine:
     def clean(
         self, corpora: list[WeightedCorpus]
     ) -> Iterator[tuple[int, CleaningReport]]:
-        """See `Engine.clean`."""
+        """See `LocalEngine.clean`."""
         from pyspark import StorageLevel
 
         from keras_transformer.data.spark import tasks
@@ -126,7 +126,7 @@ class SparkEngine:
             yield corpus, report
 
     def sort(self, split: str, query: str) -> None:
-        """See `Engine.sort`."""
+        """See `LocalEngine.sort`."""
         from pyspark import StorageLevel
 
         text = self._spark.sql(query).persist(StorageLevel.DISK_ONLY)
@@ -134,14 +134,14 @@ class SparkEngine:
         self._text[split] = text
 
     def remove_tables(self) -> None:
-        """See `Engine.remove_tables`."""
+        """See `LocalEngine.remove_tables`."""
         self.tables.close()
         self._cleaned.unpersist()
 
     def rewrite(
         self, split: str, shards: int, rewrite: Rewrite
     ) -> Iterator[collections.Counter]:
-        """See `Engine.rewrite`; done for all shards at once."""
+        """See `LocalEngine.rewrite`; done for all shards at once."""
         from pyspark import StorageLevel
 
         from keras_transformer.data.spark import tasks
@@ -158,7 +158,7 @@ class SparkEngine:
         before.unpersist()
 
     def count(self, side: str, shards: int) -> Iterator[object]:
-        """See `Engine.count`; they are counted when the table is used."""
+        """See `LocalEngine.count`; they are counted when the table is used."""
         from keras_transformer.data.spark import tasks
 
         count = functools.partial(
@@ -173,12 +173,12 @@ class SparkEngine:
         yield from range(shards)
 
     def training_text(self, side: str) -> Iterator[str]:
-        """See `Engine.training_text`."""
+        """See `LocalEngine.training_text`."""
         for (text,) in self._text[TRAIN].select(side).toLocalIterator():
             yield text
 
     def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
-        """See `Engine.encode`."""
+        """See `LocalEngine.encode`."""
         from keras_transformer.data.spark import tasks
 
         encoder = tasks.Encoder(
