@@ -5,6 +5,7 @@ with, an original target or one of its translations, is far apart in an
 epoch, so that a batch hardly has two of them.
 """
 
+import itertools
 import json
 import math
 import os
@@ -25,7 +26,7 @@ from keras_transformer.data.cleaning import (
 from keras_transformer.data.corpus_tokenizers import save_tokenizers
 from keras_transformer.data.mixing import repetitions
 from keras_transformer.data.pipeline import Progress
-from keras_transformer.data.prepared import PreparedData, sealed
+from keras_transformer.data.prepared import PreparedData, files_of, sealed
 from keras_transformer.data.records import (
     Ids,
     join_lengths,
@@ -120,10 +121,9 @@ class DistilledData:
         self._config = prepared.config
         self._translations = translations
         self._progress = progress
-        self._sources = sum(prepared.shard_sizes(_TRAIN))
         report = CleaningReport()
         original, translated = mix
-        self._originals = _Column(None, original, CleaningReport())
+        self._originals = _Column(-1, original, CleaningReport())
         self._ranks = [_Column(n, translated, report) for n in range(n_best)]
         self._columns = [self._originals, *self._ranks]
 
@@ -149,8 +149,9 @@ class DistilledData:
         splits = prepared.manifest["splits"] | {
             _TRAIN: {"pairs": report.kept, "lengths": lengths, "shards": shards}
         }
-        for name in splits.keys() - {_TRAIN}:
-            _copy_split(splits[name], prepared.path, folder)
+        for split in splits.keys() - {_TRAIN}:
+            for name in (file["name"] for file in files_of(splits[split])):
+                shutil.copyfile(prepared.path / name, folder / name)
         before = prepared.report
         return {
             "counts": prepared.counts | {_TRAIN: report.kept},
@@ -167,54 +168,46 @@ class DistilledData:
 
     def _write_training(self, folder):
         """Writes records and lengths; both as the manifest lists them."""
+        sources = sum(self._prepared.shard_sizes(_TRAIN))
         weights = sum(column.weight for column in self._columns)
-        size = self._config.shard_size
-        shards = max(1, math.ceil(self._sources * weights / size))
-        shards = min(shards, self._sources)
+        count = math.ceil(sources * weights / self._config.shard_size)
+        count = min(max(1, count), sources)
         work = folder / "work"
         work.mkdir()
         described, lengths = [], []
-        for shard in range(shards):
-            begin, end = (
-                self._sources * n // shards for n in (shard, shard + 1)
-            )
-            path = folder / shard_name(_TRAIN, shard, shards)
-            table = write_shard(path, self._merged(begin, end))
+        for shard in range(count):
+            path = folder / shard_name(_TRAIN, shard, count)
+            table = write_shard(path, self._pairs(shard, count, sources))
             described.append(describe_file(path) | {"pairs": len(table)})
             lengths.append(work / f"{shard:06d}.npy")
             np.save(lengths[-1], table)
-            self._progress("writing train", end, self._sources)
+            end = sources * (shard + 1) // count
+            self._progress("writing train", end, sources)
         joined = join_lengths(folder, _TRAIN, lengths)
         shutil.rmtree(work)
         return described, joined
 
-    def _merged(self, begin, end):
-        """Yields the pairs at some places of an epoch, two `Ids` at a time.
+    def _pairs(self, shard, count, sources):
+        """Yields the pairs of a shard, two `Ids` at a time.
 
         Each column goes through all sources once for each of its copies, each
-        time from another source on: by so many golden sections of them.
+        time from another shard on: by so many golden sections of them.
         """
-        positions: list = []
-        sides: tuple[list, list] = [], []
+
+        def part(number, column, copy):
+            begin = (shard + int(count * (number * _GOLDEN % 1))) % count
+            span = (sources * n // count for n in (begin, begin + 1))
+            for first, *pairs in _records(self._prepared, *span):
+                yield self._chosen(column, copy, first, *pairs)
+
         passes = [
             (column, copy)
             for column in self._columns
             for copy in range(math.ceil(column.weight))
         ]
-        for number, (column, copy) in enumerate(passes):
-            shift = int(self._sources * (number * _GOLDEN % 1))
-            for span in _moved_back(begin, end, shift, self._sources):
-                for first, *pairs in _records(self._prepared, *span):
-                    kept, *pairs = self._chosen(column, copy, first, *pairs)
-                    positions.append((kept + shift) % self._sources)
-                    for side, ids in zip(sides, pairs, strict=True):
-                        side.append(ids)
-        order = np.argsort(np.concatenate(positions), kind="stable")
-        bounds = [*range(0, len(order), _CHUNK), len(order)]
-        yield from zip(
-            *(Ids.joined(side).take(order).parts(bounds) for side in sides),
-            strict=True,
-        )
+        parts = [part(number, *each) for number, each in enumerate(passes)]
+        for some in itertools.zip_longest(*parts):
+            yield from filter(None, some)
 
     def _chosen(self, column, copy, first, sources, targets):
         """The pairs that a copy of a column has, of some.
@@ -226,29 +219,27 @@ class DistilledData:
             sources, targets: RaggedTensor int32 `(N, None)`.
 
         Returns:
-            the indices of those kept, int64 `(M,)`, and two `Ids` of them.
+            two `Ids` of those kept.
         """
-        sources = Ids.of(sources)
-        indices = first + np.arange(len(sources.lengths))
-        report = column.report
-        if column.rank is None:
-            if copy == 0:
-                report.read += len(indices)
-            drawn = column.drawn(indices, copy, len(self._columns))
-            pairs = sources.only(drawn), Ids.of(targets).only(drawn)
-            return indices[drawn], *pairs
-        lists = self._translations(first, first + len(indices))
-        texts = _texts(lists, column, copy, self._config.remove_duplicates)
-        given = np.array([text is not None for text in texts], bool)
-        drawn = np.flatnonzero(given)
-        drawn = drawn[column.drawn(indices[drawn], copy, len(self._columns))]
-        chosen = [texts[index] for index in drawn.tolist()]
-        sources = sources.take(drawn)
+        count = int(sources.nrows())
+        rows, texts = np.arange(count), []
+        if column.rank >= 0:
+            lists = self._translations(first, first + count)
+            texts = column.texts(lists, copy, self._config.remove_duplicates)
+            rows = rows[[text is not None for text in texts]]
+        elif copy == 0:
+            column.report.read += count
+        drawn = column.drawn(first + rows, copy, len(self._columns))
+        rows = rows[drawn]
+        sources, targets = Ids.of(sources).take(rows), Ids.of(targets)
+        if column.rank < 0:
+            return sources, targets.take(rows)
+        chosen = [texts[row] for row in rows.tolist()]
         targets = Ids.of(self._prepared.target_tokenizer.tokenize(chosen))
         kept = keep_by_length(
-            sources.lengths, targets.lengths, self._config, report
+            sources.lengths, targets.lengths, self._config, column.report
         )
-        return indices[drawn][kept], sources.only(kept), targets.only(kept)
+        return sources.only(kept), targets.only(kept)
 
 
 class _Column:
@@ -258,12 +249,12 @@ class _Column:
         left: those that aren't empty, over-long or repeated.
 
     Args:
-        rank: of the translation, from 0, the best; None: the originals.
+        rank: of the translation, from 0, the best; -1: the originals.
         weight: how often each stands in an epoch.
         report: where they are counted.
     """
 
-    def __init__(self, rank: int | None, weight: float, report: CleaningReport):
+    def __init__(self, rank: int, weight: float, report: CleaningReport):
         self.rank = rank
         self.weight = weight
         self.report = report
@@ -280,8 +271,7 @@ class _Column:
         Returns:
             bool `(N,)`.
         """
-        rank = -1 if self.rank is None else self.rank
-        keys = indices * columns + rank + 1
+        keys = indices * columns + self.rank + 1
         times = repetitions(keys, np.full(len(keys), self.weight))
         drawn = times > copy
         if copy:
@@ -291,32 +281,30 @@ class _Column:
             self.report.drop("not_sampled", int((~drawn).sum()))
         return drawn
 
+    def texts(self, lists, copy, distinct):
+        """The translations of its rank; None where there is none.
 
-def _texts(lists, column, copy, distinct):
-    """The translations of a column's rank; None where there is none.
-
-    Args:
-        lists: of each source, its translations.
-        column: `_Column`; those that are left out are counted, once.
-        copy: its number, from 0.
-        distinct: True leaves out one that equals a better one.
-    """
-    rank = column.rank
-    texts = [texts[rank] if rank < len(texts) else None for texts in lists]
-    repeated = [
-        distinct and text is not None and text in better[:rank]
-        for text, better in zip(texts, lists, strict=True)
-    ]
-    if copy == 0:
-        # A source without any counts once.
-        missing = rank == 0 and texts.count(None)
-        column.report.read += len(texts) - texts.count(None) + missing
-        column.report.drop("over_long", missing)
-        column.report.drop("duplicate", sum(repeated))
-    return [
-        None if is_repeated else text
-        for text, is_repeated in zip(texts, repeated, strict=True)
-    ]
+        Args:
+            lists: of each source, its translations.
+            copy: its number, from 0; what is left out is counted once.
+            distinct: True leaves out one that equals a better one.
+        """
+        rank = self.rank
+        texts = [texts[rank] if rank < len(texts) else None for texts in lists]
+        repeated = [
+            distinct and text is not None and text in better[:rank]
+            for text, better in zip(texts, lists, strict=True)
+        ]
+        if copy == 0:
+            # A source without any counts once.
+            missing = texts.count(None) if rank == 0 else 0
+            self.report.read += len(texts) - texts.count(None) + missing
+            self.report.drop("over_long", missing)
+            self.report.drop("duplicate", sum(repeated))
+        return [
+            None if is_repeated else text
+            for text, is_repeated in zip(texts, repeated, strict=True)
+        ]
 
 
 def distilled_manifest(
@@ -355,15 +343,6 @@ def _describe(name, columns):
     }
 
 
-def _moved_back(begin, end, shift, count):
-    """Places of an epoch as indices of sources: one range or two."""
-    start = (begin - shift) % count
-    stop = start + end - begin
-    if stop <= count:
-        return [(start, stop)]
-    return [(start, count), (0, stop - count)]
-
-
 def _records(prepared, begin, end):
     """Yields training pairs from one index to another, in parts.
 
@@ -384,12 +363,3 @@ def _records(prepared, begin, end):
                 yield start, sources, targets
                 start += int(sources.nrows())
         first += size
-
-
-def _copy_split(split, source, folder):
-    """Copies the files of a split, as its manifest lists them."""
-    files = [split["lengths"], *split["shards"]]
-    if "text" in split:
-        files.append(split["text"])
-    for described in files:
-        shutil.copyfile(source / described["name"], folder / described["name"])

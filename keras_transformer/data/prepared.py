@@ -188,10 +188,8 @@ class PreparedData:
     def _files(self):
         """Every data file with its description in the manifest."""
         for split in self.manifest["splits"].values():
-            for described in [split["lengths"], *split["shards"]]:
+            for described in files_of(split):
                 yield self.path / described["name"], described
-            if "text" in split:
-                yield self.path / split["text"]["name"], split["text"]
 
     def _split(self, split):
         splits = self.manifest["splits"]
@@ -228,6 +226,12 @@ def _read_manifest(path):
             f"{_SEAL}); {_REMEDY}"
         )
     return manifest
+
+
+def files_of(split: dict) -> list[dict]:
+    """The files of a split, as its manifest lists them."""
+    text = [split["text"]] if "text" in split else []
+    return [split["lengths"], *split["shards"], *text]
 
 
 def few_pairs(data: PreparedData) -> str | None:
