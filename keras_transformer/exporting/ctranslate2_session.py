@@ -59,7 +59,7 @@ class CTranslate2Session:
         )
         decoding = self._translator.decoding
         self._greedy = self._translator.with_search(greedy(decoding))
-        self._ids = tokenize(self._translator)
+        self._ids = tokenize(self._translator.source_tokenizer)
         self._functions: dict[str, Callable[..., dict]] = {
             layout.BEAM: lambda text: _best(self._translator, text),
             layout.GREEDY: lambda text: _best(self._greedy, text),

@@ -6,7 +6,6 @@ batch needs, so they vary between batches.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import tensorflow as tf
 
@@ -14,7 +13,6 @@ from keras_transformer.compat import graph_function
 from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.data.masking import mask_pairs
 from keras_transformer.search.loop import SearchResult
-from keras_transformer.search.scoring import one_each
 from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.markup import (
@@ -45,12 +43,6 @@ _BY_TOKEN = {  # of one hypothesis
     "token_log_probabilities": tf.TensorSpec([None, None], tf.float32),
     "alignment": tf.TensorSpec([None, None, None], tf.float32),
 }
-
-
-class HasTokenizer(Protocol):
-    """Any translator, for its source's tokenizer."""
-
-    source_tokenizer: Tokenizer
 
 
 def details(
@@ -124,24 +116,18 @@ def score_details(translator: Translator) -> Callable[..., dict]:
     """
 
     def run(text, translation):
-        text, translation = one_each(text, translation)
-        source = translator.prepare(text)
-        ids = translator.target_ids(translation)
-        scores = translator.score_ids(source.ids, ids)
+        outputs, ids, scores = translator.scored(text, translation)
         return {
-            "log_probability": scores.log_probabilities,
-            "score": translator.normalized(scores),
+            **outputs,
             "tokens": token_strings(translator, ids),
             "token_log_probabilities": scores.token_log_probabilities,
             "lengths": scores.lengths,
-            "truncated": source.truncated,
-            "translation_truncated": translator.truncates(translation),
         }
 
     return graph_function(run, [_TEXT, _TRANSLATION])
 
 
-def tokenize(translator: HasTokenizer) -> Callable[..., dict]:
+def tokenize(tokenizer: Tokenizer) -> Callable[..., dict]:
     """The graph function for the source's ids.
 
     Returns:
@@ -151,7 +137,7 @@ def tokenize(translator: HasTokenizer) -> Callable[..., dict]:
     """
 
     def run(text):
-        ids = translator.source_tokenizer.tokenize(text)
+        ids = tokenizer.tokenize(text)
         return {
             "ids": ids.to_tensor(PAD_ID),
             "length": tf.cast(ids.row_lengths(), tf.int32),

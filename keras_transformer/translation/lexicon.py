@@ -14,6 +14,7 @@ import numpy as np
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.corpus_pairs import sentence_pairs
 from keras_transformer.data.model_1 import link, model_1
+from keras_transformer.data.records import Ids
 from keras_transformer.errors import InputError
 from keras_transformer.search.shortlist import Lexicon
 from keras_transformer.text.tokenizer import encoded
@@ -97,15 +98,12 @@ def lexicon_of(run: Run, pairs: Pairs | None) -> Lexicon | None:
 
 
 def _encode(texts, tokenizer):
-    """Ids of all texts in a row, and the number of each."""
-    ids, lengths = [], []
-    for first in range(0, len(texts), _BATCH):
-        rows = tokenizer.tokenize(encoded(texts[first : first + _BATCH]))
-        ids.append(rows.flat_values.numpy())
-        lengths.append(rows.row_lengths().numpy())
-    if not ids:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    return np.concatenate(ids), np.concatenate(lengths)
+    return Ids.joined(
+        [
+            Ids.of(tokenizer.tokenize(encoded(texts[first : first + _BATCH])))
+            for first in range(0, len(texts), _BATCH)
+        ]
+    )
 
 
 def _best(links, probabilities, vocabulary_size, count):

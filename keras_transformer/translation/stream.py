@@ -20,11 +20,6 @@ Translate = Callable[[list[Line]], Sequence[Result]]
 TranslateBatches = Callable[[Iterator[list[Line]]], Iterator[Sequence[Result]]]
 
 
-def _nothing(line) -> Any:
-    """The result of a blank line if no other is chosen."""
-    return ""
-
-
 def one_by_one(
     translate: Translate[Line, Result],
 ) -> TranslateBatches[Line, Result]:
@@ -47,7 +42,7 @@ def stream_lines(
     translate_batches: TranslateBatches[Line, Result],
     batch_size: int = 64,
     window: int | None = None,
-    blank: Callable[[Line], Result] = _nothing,
+    blank: Callable[[Line], Any] = lambda line: "",
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Result]:
     """Translates lines at bounded memory and yields them in their order.
@@ -73,7 +68,7 @@ def stream_lines(
         One result a line.
     """
     window = window or BATCHES_A_WINDOW * batch_size
-    progress = progress or _ignore
+    progress = progress or (lambda count: None)
     remaining = map(_without_end, lines)
     expected: collections.deque = (
         collections.deque()
@@ -142,7 +137,3 @@ class _Window:
 
 def _without_end(line):
     return line.rstrip("\r\n") if isinstance(line, str) else line
-
-
-def _ignore(count):
-    """The progress callback of those who gave none."""

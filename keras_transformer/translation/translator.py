@@ -425,28 +425,30 @@ class Translator(tf.Module):
         }
 
     def _score(self, text, translation):
+        return self.scored(text, translation)[0]
+
+    def scored(
+        self, text: tf.Tensor, translation: tf.Tensor
+    ) -> tuple[dict, tf.Tensor, Scores]:
+        """What `score` gives, the translation's ids and their scores."""
         text, translation = one_each(text, translation)
-        source = self.prepare(text)
-        scores = self.score_ids(source.ids, self.target_ids(translation))
-        return {
-            "log_probability": scores.log_probabilities,
-            "score": self.normalized(scores),
-            "tokens": scores.lengths,
-            "truncated": source.truncated,
-            "translation_truncated": self.truncates(translation),
-        }
-
-    def normalized(self, scores: Scores) -> tf.Tensor:
-        """The score of `translate`, float32 `(B,)`, by length alone.
-
-        The penalty for repetition is a search's own.
-        """
+        source, ids = self.prepare(text), self.target_ids(translation)
+        scores = self.score_ids(source.ids, ids)
+        # The penalty for repetition is a search's own.
         penalty = LengthPenalty(
             self._config.length_normalization, self._config.length_penalty
         )
-        return hypothesis_scores(
-            scores.log_probabilities, scores.lengths, penalty
-        )
+        whole = self.target_tokenizer.tokenize(translation).row_lengths()
+        outputs = {
+            "log_probability": scores.log_probabilities,
+            "score": hypothesis_scores(
+                scores.log_probabilities, scores.lengths, penalty
+            ),
+            "tokens": scores.lengths,
+            "truncated": source.truncated,
+            "translation_truncated": whole > self._max_length - 1,
+        }
+        return outputs, ids, scores
 
     def target_ids(self, translation: tf.Tensor, end: bool = True) -> tf.Tensor:
         """A given translation as ids, int32 `(B, T)`, PAD after.
@@ -463,11 +465,6 @@ class Translator(tf.Module):
             ends = tf.fill([ids.nrows(), 1], END_ID)
             ids = tf.concat([ids, ends], axis=1)
         return at_least_one_position(ids.to_tensor(PAD_ID))
-
-    def truncates(self, translation: tf.Tensor) -> tf.Tensor:
-        """True where `target_ids` cuts off an end, bool `(B,)`."""
-        ids = self.target_tokenizer.tokenize(translation)
-        return ids.row_lengths() > self._max_length - 1
 
 
 def step_model(

@@ -96,7 +96,7 @@ class TracedSignatures:
             layout.SCORING: scored_by_sentence(
                 beam.score, pairs, decoding.batch_size
             ),
-            layout.TOKENIZE: tokenize(beam),
+            layout.TOKENIZE: tokenize(beam.source_tokenizer),
             layout.ALIGN: align(beam),
         }
         self.functions = {
