@@ -147,18 +147,15 @@ def parse_mix(text: str) -> tuple[float, float]:
     try:
         original, translated = map(float, text.split(":"))
     except ValueError:
-        raise InputError(
-            "the mix must be two numbers, ORIGINAL:TRANSLATED, such as "
-            f"1:1 or 0.5:1. Received: {text[:80]}"
-        ) from None
+        original = translated = math.nan
     # Which nan and inf fail, too.
     if not (
         0 <= original <= _LARGEST_WEIGHT and 0 < translated <= _LARGEST_WEIGHT
     ):
         raise InputError(
-            "the mix must be two numbers, ORIGINAL:TRANSLATED, from 0 and "
-            f"from above 0 to {_LARGEST_WEIGHT}. Received: "
-            f"{original:g}:{translated:g}"
+            "the mix must be two numbers, ORIGINAL:TRANSLATED, such as 1:1 or "
+            f"0.5:1, from 0 and from above 0 to {_LARGEST_WEIGHT}. Received: "
+            f"{text[:80]}"
         )
     return original, translated
 

@@ -109,8 +109,7 @@ class Membership:
         except (RuntimeError, ValueError, KeyError) as error:
             line = str(error).partition("\n")[0]
             raise InputError(
-                f"the hosts weren't joined within {meeting.seconds} s: {line}. "
-                f"{_ACCEPTED}"
+                f"the hosts weren't joined ({line}). {_ACCEPTED}"
             ) from None
         for number, handler in zip(signals, handlers, strict=True):
             signal.signal(number, handler)

@@ -70,69 +70,52 @@ def stream_lines(
     window = window or BATCHES_A_WINDOW * batch_size
     progress = progress or (lambda count: None)
     remaining = map(_without_end, lines)
-    expected: collections.deque = (
-        collections.deque()
-    )  # (window, indices) of each batch handed out
+    # Of each batch handed out: the results of its window, its indices there,
+    # and of a window's last batch how many lines are blank.
+    expected: collections.deque = collections.deque()
 
     def batches():
         while read := list(itertools.islice(remaining, window)):
-            opened = _Window(read, blank)
-            for indices in opened.batches(batch_size):
-                expected.append((opened, indices))
-                yield [read[index] for index in indices]
+            # A string is the join of its characters, too.
+            texts = ["".join(line) for line in read]
+            results = [
+                blank(line) if is_blank(text) else None
+                for text, line in zip(texts, read, strict=True)
+            ]
+            parts = list(_batches(texts, batch_size))
+            blanks = len(texts) - sum(map(len, parts))
+            del texts
+            for part in parts:
+                is_last = part is parts[-1]
+                expected.append((results, part, blanks if is_last else None))
+                yield [read[index] for index in part]
 
     for translated in translate_batches(batches()):
-        opened, indices = expected.popleft()
+        results, indices, blanks = expected.popleft()
         for index, result in zip(indices, translated, strict=True):
-            opened.results[index] = result
+            results[index] = result
         progress(len(indices))
         # Batches come back in order, so the last one completes its window.
-        if opened.is_last(indices):
-            progress(opened.blank_lines)
-            yield from opened.results
+        if blanks is not None:
+            progress(blanks)
+            yield from results
 
 
-class _Window:
-    """Lines that are sorted together.
+def _batches(texts, batch_size):
+    """Yields the indices of each batch; an empty one if there is none.
 
-    Attributes:
-        results: one for each line, None until it is known.
-        blank_lines: how many lines hold nothing.
+    Results stay in order by it.
     """
-
-    def __init__(self, lines, blank):
-        # A string is the join of its characters, too.
-        texts = ["".join(line) for line in lines]
-        self.results = [
-            blank(line) if is_blank(text) else None
-            for text, line in zip(texts, lines, strict=True)
-        ]
-        self._lengths = [len(text) for text in texts]
-        self._indices = [
-            i for i, text in enumerate(texts) if not is_blank(text)
-        ]
-        self.blank_lines = len(lines) - len(self._indices)
-        # The longest first: what is too large for the memory fails at once.
-        self._indices.sort(key=self._lengths.__getitem__, reverse=True)
-
-    def batches(self, batch_size):
-        """Yields the indices of each batch; an empty one if there is none.
-
-        Results stay in order by it.
-        """
-        max_characters = CHARACTERS_A_SENTENCE * batch_size
-        begin = 0
-        while begin < len(self._indices):
-            longest = self._lengths[self._indices[begin]]
-            size = min(batch_size, max(1, max_characters // longest))
-            yield self._indices[begin : begin + size]
-            begin += size
-        if not self._indices:
-            yield []
-
-    def is_last(self, indices):
-        """True if a batch is the last of this window."""
-        return not indices or indices[-1] == self._indices[-1]
+    indices = [i for i, text in enumerate(texts) if not is_blank(text)]
+    # The longest first: what is too large for the memory fails at once.
+    indices.sort(key=lambda index: len(texts[index]), reverse=True)
+    begin = 0
+    while begin < len(indices) or not begin:
+        longest = len(texts[indices[begin]]) if indices else 1
+        most = CHARACTERS_A_SENTENCE * batch_size // longest
+        size = min(batch_size, max(1, most))
+        yield indices[begin : begin + size]
+        begin += size
 
 
 def _without_end(line):

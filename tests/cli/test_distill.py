@@ -457,7 +457,7 @@ def test_a_teacher_of_other_languages_or_tags(
         (["--mix=1"], ["ORIGINAL:TRANSLATED", "Received: 1"]),
         (["--mix=1:0"], ["ORIGINAL:TRANSLATED", "Received: 1:0"]),
         (["--mix=nan:1"], ["ORIGINAL:TRANSLATED", "nan"]),
-        (["--mix=1:1e9"], ["1:1e+09"]),
+        (["--mix=1:1e9"], ["1:1e9"]),
         (["--workers=0"], ["--workers: must be 1 or more"]),
         (["--retries=-1"], ["--retries: must be 0 or more"]),
         (["--out=gs://bucket/x"], ["an address"]),
