@@ -254,7 +254,7 @@ def test_score_details_are_those_of_the_search(trained):
 
 
 def test_ids_are_whole_and_padded(translator):
-    function = traced(tokenize, translator)
+    function = traced(tokenize, translator.source_tokenizer)
     outputs = numpy(function(tf.constant(["beta Zed", "", "alpha"])))
     assert outputs["ids"].tolist() == [[5, 1], [0, 0], [4, 0]]
     assert outputs["length"].tolist() == [2, 0, 1]
