@@ -5,7 +5,6 @@ import pytest
 from scripts.benchmarks.ablations.differences import (
     difference_p_value,
     holm,
-    mean_interval,
     t_p_value,
     t_quantile,
 )
@@ -20,14 +19,6 @@ def test_students_t_is_that_of_the_tables(freedom, t):
     assert t_p_value(t, freedom) == pytest.approx(0.05, rel=1e-4)
 
 
-def test_mean_has_an_interval_from_two_values_on():
-    assert mean_interval([3.0]) == (3.0, None)
-    mean, half = mean_interval([28.7, 28.9, 29.3])
-    assert mean == pytest.approx(28.9667, abs=1e-4)
-    # 4.30265 * 0.305505 / sqrt(3)
-    assert half == pytest.approx(0.75891, rel=1e-4)
-
-
 def test_welch_by_hand():
     ours, theirs = [8.0, 10.0, 8.0, 10.0], [3.0, 7.0, 3.0, 7.0]
     # Variances 4/3 and 16/3: t = 4 / sqrt(5/3), of (5/3)^2 / (17/27) degrees.
@@ -35,20 +26,6 @@ def test_welch_by_hand():
     p = difference_p_value(ours, theirs, paired=False)
     assert p == pytest.approx(expected, rel=1e-6)
     assert 0.02 < p < 0.05
-
-
-def test_searches_of_the_same_models_are_paired():
-    base, greedy = [28.0, 29.0, 31.0], [27.0, 28.1, 29.9]
-    unpaired = difference_p_value(greedy, base, paired=False)
-    paired = difference_p_value(greedy, base, paired=True)
-    assert paired < 0.05 < unpaired
-
-
-def test_what_has_no_spread():
-    assert difference_p_value([1.0], [2.0, 3.0], paired=False) is None
-    assert difference_p_value([1.0], [2.0], paired=True) is None
-    assert difference_p_value([1.0, 1.0], [1.0, 1.0], paired=False) == 1.0
-    assert difference_p_value([1.0, 1.0], [2.0, 2.0], paired=False) == 0.0
 
 
 def test_holm():

@@ -63,18 +63,6 @@ def test_split_holds_terms_out(folder):
     assert len(train) > 60
 
 
-def test_terms_are_of_all_texts_where_no_file_is_named(folder, tmp_path):
-    split = ["split", f"--out={tmp_path / 'terms'}"]
-    for name in ("train", "dev"):
-        lines = (folder / f"{name}.tsv").read_text().splitlines()
-        pairs = [line.rpartition("\t")[0] + "\n" for line in lines]
-        (tmp_path / f"{name}.tsv").write_text("".join(pairs))
-        split.append(f"--{name}={tmp_path / name}.tsv")
-    assert term_accuracy.main(split) == 0
-    for name in ("terms.tsv", "unseen.tsv", "train.tsv"):
-        assert read(tmp_path, name) == read(folder, name)
-
-
 def test_measure_tells_known_terms_from_unseen_ones(folder, capsys):
     data = kt.prepare(
         *(folder / "terms" / "train.tsv", folder / "data"),
