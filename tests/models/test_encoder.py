@@ -32,17 +32,6 @@ def test_it_is_the_transformers_encoder():
 
 
 @POOLINGS
-def test_padding_changes_nothing(pooling):
-    encoder = build(pooling)
-    padded = np.array(encoder(np.pad(SOURCE, [[0, 0], [0, 3]])))
-    expected = np.array(encoder(SOURCE))
-    if pooling is None:
-        real = SOURCE != 0
-        padded, expected = padded[:, :5][real], expected[real]
-    np.testing.assert_allclose(padded, expected, atol=1e-5)
-
-
-@POOLINGS
 def test_a_text_does_not_depend_on_its_neighbours(pooling):
     encoder = build(pooling)
     together = np.array(encoder(SOURCE))

@@ -88,26 +88,6 @@ def test_a_step_in_micro_batches_is_a_step():
     assert train(30)["loss"][-1] < found["loss"][0] - 0.3
 
 
-@pytest.mark.medium
-def test_nothing_is_computed_from_the_joined_logits():
-    model = build_transformer(CONFIG, 9, 9, micro_batches=2)
-    model.compile("adam", SmoothedCrossEntropy(0.1), metrics=[TokenAccuracy()])
-    features, labels = batch(5)
-
-    @tf.function(autograph=False)
-    def step(data):
-        return model.train_step(data)
-
-    graph = step.get_concrete_function((features, labels)).graph
-    joined = [
-        op
-        for op in graph.get_operations()
-        if op.type == "ConcatV2" and op.outputs[0].shape[1:] == (5, 9)
-    ]
-    assert len(joined) == 1
-    assert not joined[0].outputs[0].consumers()
-
-
 LINKS = np.zeros((5, 5, 6), bool)
 LINKS[0, 1, 2] = LINKS[0, 3, [0, 4]] = LINKS[4, 2, 1] = True
 

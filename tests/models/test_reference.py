@@ -1,6 +1,5 @@
 """The main notebook's own model, number by number (see tests/reference)."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -68,18 +67,6 @@ def _norm(notebook, prefix, name, d_model):
     if name == "gamma":
         return notebook[f"{prefix}.a"] * np.sqrt((d_model - 1) / d_model)
     return notebook[f"{prefix}.b"]
-
-
-def test_memory_equals_the_notebook(model, notebook):
-    ids = notebook["source_ids"]
-    encoder = keras.Model(
-        model.input["source_ids"], model.get_layer("encoder_norm").output
-    )
-    memory = np.array(encoder(ids))
-    real = ids != 0
-    np.testing.assert_allclose(
-        memory[real], notebook["memory"][real], atol=1e-4
-    )
 
 
 def test_logits_equal_the_notebook(model, notebook):

@@ -1,6 +1,5 @@
 """Steps of `fit`, which are one graph, against those that Keras makes."""
 
-import dataclasses
 import random
 
 import keras
@@ -8,11 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import ModelConfig, TrainingConfig
+from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.ops.tensorflow.training_step import train_function
-from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from tests.toy_models import assert_same_weights
 
@@ -139,28 +137,3 @@ def test_compiling_again_makes_the_step_again(trained):
     by_fit(model)
     for old, weight in zip(before, model.trainable_weights, strict=True):
         np.testing.assert_array_equal(old, weight.numpy())
-
-
-def nodes(layers):
-    """Of the graph of a step with so many layers in each stack."""
-    sizes = {"num_encoder_layers": layers, "num_decoder_layers": layers}
-    model = build_transformer(dataclasses.replace(CONFIG, **sizes), 9, 9)
-    compile_model(model, TrainingConfig(), CONFIG.d_model)
-
-    @tf.function(autograph=False)
-    def step(data):
-        return model.train_step(data)
-
-    data = tf.data.Dataset.from_tensors((FEATURES, LABELS)).repeat()
-    signature = tf.nest.map_structure(
-        lambda spec: tf.TensorSpec([None, None], spec.dtype), data.element_spec
-    )
-    graph = step.get_concrete_function(signature).graph
-    return len(graph.as_graph_def().node)
-
-
-@pytest.mark.slow
-def test_a_graph_stays_small():
-    # TensorFlow takes some 10 KB a node and time for each. With products of
-    # three axes and Adam's scalars for every variable it is 2,288.
-    assert nodes(2) - nodes(1) < 1500

@@ -1,7 +1,6 @@
 import math
 
 from keras_transformer.plots import plot_beam_tree
-from keras_transformer.plots.beam_tree import rows_of
 from keras_transformer.search.trace import DROPPED, ENDED, LIVE, BeamTree, Node
 from tests.plots.reading import texts
 
@@ -36,13 +35,6 @@ def test_steps_run_to_the_right_and_the_best_along_the_top():
         "a": (1, 1),
         "$": (2, 1),
     }
-
-
-def test_no_two_nodes_share_a_place():
-    shown = range(len(NODES))
-    rows = rows_of(TREE, list(shown))
-    places = {(NODES[place].step, rows[place]) for place in shown}
-    assert len(places) == len(NODES)
 
 
 def test_probabilities_and_the_score():
