@@ -5,13 +5,11 @@ import json
 import jax
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
 
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.observer import Observer
 from keras_transformer.training.run import Run
-from scripts.benchmarks.training.on_jax import Compilations
 from tests.toy_models import (
     Recorder,
     assert_same_weights,
@@ -124,37 +122,3 @@ def test_a_stop_is_a_checkpoint(prepared, config, tmp_path):
     with pytest.raises(Interrupted):
         fit(run, prepared, observer=recorder, stop_requested=recorder.stop)
     assert (run.folder / "checkpoint.npz").is_file()
-
-
-def test_programs_from_disk_are_counted(tmp_path):
-    """Those of steps, and not the small ones beside them."""
-    names = {
-        "jax_compilation_cache_dir": str(tmp_path),
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": -1,
-    }
-    before = {name: getattr(jax.config, name) for name in names}
-
-    def train_step(x):
-        return jax.numpy.cumsum(x * 3.5) @ x
-
-    def another(x):
-        return x * 2.5
-
-    compilations = Compilations()
-    counts = []
-    try:
-        for name, value in names.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
-        for _ in range(2):
-            for function in (another, train_step):
-                jax.jit(function)(jax.numpy.arange(7.0))
-            counts.append(compilations.taken())
-            jax.clear_caches()
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
-    assert [count[:2] for count in counts] == [(1, 0), (1, 1)]
-    assert all(seconds > 0 for _, _, seconds in counts)

@@ -40,12 +40,6 @@ def test_equals_the_formula(activation, function):
     )
 
 
-def test_each_position_is_on_its_own():
-    layer = make()
-    whole = np.array(layer(X))
-    np.testing.assert_allclose(layer(X[:, 2:3]), whole[:, 2:3], atol=1e-6)
-
-
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("int8", [False, True])
 def test_a_norm_inside_is_a_norm_before(training, int8):

@@ -98,6 +98,8 @@ def test_attention_weights_are_those_of_the_call():
     whole, other = layer.attention_weights(X, SOURCE, use_causal_mask=False)
     assert np.array(whole).min() > 0
     assert np.abs(np.array(other) - to_source).max() > 1e-5
+    alone = DecoderLayer(8, 2, 16, cross_attention=False)
+    assert alone.attention_weights(X)[1] is None
 
 
 @pytest.mark.parametrize("length", [3, 4, 5])

@@ -1,12 +1,8 @@
 """Layers, model, loss and schedule on Keras' JAX backend."""
 
-import importlib.util
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
+
+from tests.on_jax import run_on_jax
 
 SCRIPT = """
 import sys
@@ -52,14 +48,6 @@ print("agreed")
 
 @pytest.mark.slow
 def test_trains_under_jax_without_tensorflow():
-    if importlib.util.find_spec("jax") is None:
-        pytest.skip("jax isn't installed; it is no dependency of the project")
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
-        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_on_jax("-c", SCRIPT)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "agreed\n"

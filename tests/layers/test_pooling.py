@@ -32,16 +32,6 @@ def test_only_what_the_mask_keeps_counts(mode):
 
 
 @MODES
-def test_padding_changes_nothing(mode):
-    layer = MaskedPooling(mode)
-    padded = np.pad(X, [[0, 0], [0, 5], [0, 0]], constant_values=99.0)
-    mask = np.pad(MASK, [[0, 0], [0, 5]])
-    np.testing.assert_allclose(
-        layer(padded, mask=mask), layer(X, mask=MASK), atol=1e-6
-    )
-
-
-@MODES
 def test_without_a_mask_every_position_counts(mode):
     expected = getattr(np, mode)(X, axis=1)
     np.testing.assert_allclose(MaskedPooling(mode)(X), expected, atol=1e-6)

@@ -29,21 +29,6 @@ def test_keeps_the_layer_contract(positions, weights):
     check_gradients(make("float32", positions), {"inputs": IDS})
 
 
-def test_sinusoids_worked_by_hand():
-    table = sinusoids(4, 6)
-    np.testing.assert_allclose(table[0], [0, 1, 0, 1, 0, 1])
-    rate = 10000 ** (-2 / 6)
-    expected = [
-        math.sin(3),
-        math.cos(3),
-        math.sin(3 * rate),
-        math.cos(3 * rate),
-        math.sin(3 * rate**2),
-        math.cos(3 * rate**2),
-    ]
-    np.testing.assert_allclose(table[3], expected, atol=1e-7)
-
-
 def test_tensor2tensor_reaches_the_longest_wave():
     table = sinusoids(4, 6, "tensor2tensor")
     angles = [3, 3 * 10000**-0.5, 3 / 10000]

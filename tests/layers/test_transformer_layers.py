@@ -11,7 +11,6 @@ from keras_transformer.layers import (
     EncoderLayer,
     MultiHeadAttention,
     decoder_mask,
-    padding_mask,
 )
 from tests.layers.checks import check_gradients, check_layer
 
@@ -50,82 +49,6 @@ def test_keeps_the_layer_contract(kind, options, inputs, weights, seeds, norm):
     check_gradients(make(), inputs)
 
 
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_a_later_token_leaves_earlier_outputs_alone(norm, training):
-    layer = DecoderLayer(**sizes(norm=norm))
-    layer(X, SOURCE)
-    changed = X.copy()
-    changed[:, 3] += 10.0
-    outputs = []
-    for x in (X, changed):
-        _reset_seeds(layer)
-        outputs.append(
-            layer(
-                x,
-                SOURCE,
-                self_attention_mask=decoder_mask(np.full((2, 4), 4)),
-                training=training,
-            )
-        )
-    first, second = (np.array(output) for output in outputs)
-    np.testing.assert_allclose(first[:, :3], second[:, :3], atol=1e-6)
-    assert np.abs(first[:, 3] - second[:, 3]).max() > 1e-3
-
-
-def test_padding_does_not_change_real_positions():
-    layer = EncoderLayer(**sizes())
-    short = np.array(layer(X[:, :3]))
-    mask = padding_mask(np.array([[4, 4, 4, 0]] * 2))
-    padded = np.array(layer(X, attention_mask=mask))
-    np.testing.assert_allclose(padded[:, :3], short, atol=1e-5)
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("training", [False, True])
-def test_implicit_masks_go_through_the_layers(norm, training):
-    options = {"d_model": 8, "num_heads": 2, "d_ff": 16, "norm": norm}
-    embedding = keras.layers.Embedding(9, 8, mask_zero=True)
-    encoder = [EncoderLayer(**options) for _ in range(2)]
-    decoder = [DecoderLayer(**options) for _ in range(2)]
-    source = np.array([[4, 5, 0, 0], [4, 5, 6, 7]])
-    target = np.array([[4, 5, 6], [4, 0, 0]])
-
-    def logits(source_ids, target_ids, explicit):
-        def masks(**given):
-            return given if explicit else {}
-
-        x, y = embedding(source_ids), embedding(target_ids)
-        if explicit:  # Copies carry no masks.
-            x, y = x + 0, y + 0
-        source_mask, target_mask = map(padding_mask, (source_ids, target_ids))
-        for layer in encoder:
-            mask = masks(attention_mask=source_mask)
-            x = layer(x, training=training, **mask)
-        for layer in decoder:
-            mask = masks(
-                self_attention_mask=target_mask,
-                cross_attention_mask=source_mask,
-            )
-            y = layer(y, x, training=training, **mask)
-        return np.array(y)
-
-    expected = logits(source, target, explicit=True)
-    np.testing.assert_allclose(
-        logits(source, target, explicit=False), expected, atol=1e-5
-    )
-
-
-def test_a_functional_model_honours_implicit_masks():
-    ids = keras.Input((None,), dtype="int32")
-    embedding = keras.layers.Embedding(9, 8, mask_zero=True)
-    layer = EncoderLayer(d_model=8, num_heads=2, d_ff=16)
-    model = keras.Model(ids, layer(embedding(ids)))
-    short = np.array(model(np.array([[4, 5]])))
-    padded = np.array(model(np.array([[4, 5, 0, 0]])))
-    np.testing.assert_allclose(padded[:, :2], short, atol=1e-5)
-
-
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_files_of_weights_know_norms_by_their_own_names(norm, tmp_path):
     inputs = keras.Input((None, 8))
@@ -151,26 +74,6 @@ def test_files_of_weights_know_norms_by_their_own_names(norm, tmp_path):
         "/_self_attention/_value",
         "/_self_attention_layer_norm",
     }
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_without_cross_attention_it_is_an_encoder_layer_with_its_mask(norm):
-    decoder = DecoderLayer(**sizes(norm=norm, cross_attention=False))
-    encoder = EncoderLayer(**sizes(norm=norm))
-    mask = decoder_mask(np.array([[4, 4, 4, 4], [4, 4, 0, 0]]))
-    actual = decoder(X, self_attention_mask=mask)
-    encoder.build(X.shape)
-    encoder.set_weights(decoder.get_weights())
-    np.testing.assert_allclose(
-        actual, encoder(X, attention_mask=mask), atol=1e-6
-    )
-    to_itself, to_source = decoder.attention_weights(
-        X, self_attention_mask=mask
-    )
-    assert to_source is None
-    np.testing.assert_allclose(
-        to_itself, encoder.attention_weights(X, mask), atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("cross_attention", [False, True])
@@ -250,12 +153,6 @@ def test_float64_is_computed_in_float64(kind, training):
 def test_unknown_norm_is_refused():
     with pytest.raises(ValueError, match="'pre' or 'post'. Received: 'mid'"):
         EncoderLayer(**sizes(norm="mid"))
-
-
-def _reset_seeds(layer):
-    for variable in layer.variables:
-        if "seed" in variable.path:
-            variable.assign(np.zeros_like(variable))
 
 
 def _load(prefix, reference):
