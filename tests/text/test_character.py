@@ -34,13 +34,3 @@ def test_text_comes_back():
     tokenizer = build_tokenizer("character", lambda: lines, word_data(), "zh")
     text = tokenizer.detokenize(tokenizer.tokenize(lines)).numpy()
     assert [line.decode() for line in text] == lines
-
-
-def test_real_sentences_come_back_but_for_their_spaces(sentence_pairs):
-    sentences = [chinese for _, chinese in sentence_pairs]
-    config = word_data(simplify_chinese=False)
-    tokenizer = build_tokenizer("character", lambda: sentences, config, "zh")
-    text = tokenizer.detokenize(tokenizer.tokenize(sentences)).numpy()
-    assert ["".join(line.decode().split()) for line in text] == [
-        "".join(sentence.split()) for sentence in sentences
-    ]

@@ -115,12 +115,3 @@ def test_sentencepiece_trains_itself_and_takes_a_path(tmp_path):
 )
 def test_a_vocabulary_fits_its_text(lines, pieces):
     assert pieces_of(lines) == pieces
-
-
-@pytest.mark.parametrize("model", ["unigram", "bpe"])
-@pytest.mark.parametrize("text", [["a"], ["Öl!", "你好"], ["x y z"] * 9])
-def test_the_smallest_text_has_a_vocabulary_that_keeps_case(model, text):
-    config = word_data(sentencepiece_model=model)
-    tokenizer = build_tokenizer("sentencepiece", lambda: text, config, "de")
-    back = tokenizer.detokenize(tokenizer.tokenize(text)).numpy()
-    assert [one.decode() for one in back] == text

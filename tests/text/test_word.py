@@ -50,13 +50,6 @@ def test_splits_random_text_as_nltk(lowercase):
     assert _differences(lines, lowercase) == []
 
 
-@pytest.mark.medium
-def test_splits_real_sentences_as_nltk(sentence_pairs):
-    sentences = [english for english, _ in sentence_pairs]
-    assert len(sentences) >= 100
-    assert _differences(sentences, lowercase=True) == []
-
-
 def test_splits_beside_any_assigned_character_as_nltk():
     late = {0x2C2F}  # its lower case came with Unicode 14
     characters = [
