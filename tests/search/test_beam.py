@@ -78,7 +78,6 @@ def test_rows_beyond_the_possible_hypotheses_are_empty():
     model = RecurrentModel(1, vocabulary_size=4)
     result = run(model, tf.constant([[5]]), [2], 5)
     np.testing.assert_array_equal(result.lengths[0], [1, 2, 2, 0, 0])
-    assert result.lengths[0].numpy().tolist()[3:] == [0, 0]
     assert np.isneginf(result.scores[0, 3:]).all()
     np.testing.assert_array_equal(result.ids[0, 3:], PAD_ID)
     assert not result.finished[0, 2:].numpy().any()
@@ -171,18 +170,6 @@ def test_early_stopping_ends_when_the_beam_is_full():
         assert len(model.steps) == (2 if early_stopping else 3)
     assert actual[True] == [[END_ID], [4, END_ID]]
     assert actual[False] == [[4, 4, END_ID], [END_ID]]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_early_stopping_never_finds_better(seed):
-    model = RecurrentModel(seed, vocabulary_size=12)
-    source_ids, _ = random_sources(seed, rows=12)
-    early = run(model, source_ids, [20] * 12, 3, 1.0, 1, True)
-    late = run(model, source_ids, [20] * 12, 3, 1.0, 1, False)
-    both = (early.finished & late.finished).numpy()
-    assert both.any()
-    difference = (late.scores - early.scores).numpy()[both]
-    assert (difference > -1e-5).all()
 
 
 @pytest.mark.medium

@@ -5,8 +5,6 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, START_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.scoring import (
-    LengthPenalty,
-    hypothesis_scores,
     log_probability,
     score_translations,
 )
@@ -57,15 +55,3 @@ def test_attention_is_aligned_with_the_tokens():
 def test_log_probability_is_never_above_0():
     values = log_probability(tf.constant([2.0, 1.0]), tf.constant(1.5))
     np.testing.assert_array_equal(values, [0.0, -0.5])
-
-
-def test_score_worked_by_hand():
-    # (5 + 7) / 6 = 2; -3 / 2 ** 2.
-    actual = hypothesis_scores(
-        tf.constant([-3.0]), tf.constant([7]), LengthPenalty("gnmt", 2.0)
-    )
-    np.testing.assert_allclose(actual, [-0.75], rtol=1e-6)
-    actual = hypothesis_scores(
-        tf.constant([-3.0]), tf.constant([7]), LengthPenalty("average", 1.0)
-    )
-    np.testing.assert_allclose(actual, [-3.0 / 7.0], rtol=1e-6)

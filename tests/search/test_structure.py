@@ -175,7 +175,9 @@ def test_every_hypothesis_is_complete_and_well_formed(name):
     for seed in range(12):
         texts = random_sources(seed)
         # From hardly any preference to one token at a time.
-        hypotheses = searched(name, texts, seed, [0.3, 1.0, 4.0][seed % 3])
+        scale = [0.3, 1.0, 4.0][seed % 3]
+        kept = 8 if name == "beam" and seed % 2 else None
+        hypotheses = searched(name, texts, seed, scale, kept)
         for text, rows in zip(texts, hypotheses, strict=True):
             wanted = sorted(symbol for symbol in text if symbol != "word")
             for tokens, ended in rows:
@@ -185,23 +187,6 @@ def test_every_hypothesis_is_complete_and_well_formed(name):
                 found, cut = found + 1, cut + (not ended)
     assert found > 380
     assert cut or name == "early"
-
-
-@pytest.mark.slow
-def test_ten_thousand_hypotheses_are_complete_and_well_formed():
-    found = 0
-    for seed in range(100, 180):
-        texts = random_sources(seed)
-        kept = 8 if seed % 2 else None
-        for text, rows in zip(
-            texts, searched("beam", texts, seed, kept=kept), strict=True
-        ):
-            wanted = sorted(symbol for symbol in text if symbol != "word")
-            for tokens, _ in rows:
-                assert sorted(structure(tokens)) == wanted
-                assert is_well_formed(structure(tokens))
-                found += 1
-    assert found >= 10_000
 
 
 @pytest.mark.parametrize("name", SEARCHES)
