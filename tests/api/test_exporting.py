@@ -38,8 +38,6 @@ def test_an_export_translates_as_its_run(folder, tmp_path, monkeypatch):
             "unknown format 'onnx'. Accepted: None, tfserving",
         ),
         ({"format": "keras", "dev": "x"}, "dev goes with format"),
-        ({"quantization": "int8"}, "quantization goes with format"),
-        ({"format": "ctranslate2", "version": 2}, "version goes with format"),
         ({"precision": "int4"}, "unknown precision 'int4'. Accepted: float32"),
         ({"precision": "auto"}, "precision auto needs a dev set"),
         ({"weights": "last"}, "no such weights"),

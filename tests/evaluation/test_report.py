@@ -95,14 +95,10 @@ def test_best_and_worst_stand_side_by_side():
 
 
 def test_it_says_what_p_values_are_of():
-    text = in_english(page_of())
-    assert "The p-values are of the difference to ours." in text
-    assert "Randomisation: paired and approximate, 40 trials." in text
     text = in_english(page_of(resamples=0, tests=("ar",)))
     assert "No intervals were computed." in text
     assert "The p-values are of the difference to ours." in text
-    text = in_english(page_of(tests=("bs",)))
-    assert "trials" not in text
+    assert "trials" not in in_english(page_of(tests=("bs",)))
 
 
 def test_small_groups_have_no_interval():

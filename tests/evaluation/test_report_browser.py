@@ -25,22 +25,16 @@ def address(tmp_path_factory):
 @pytest.fixture
 def open_page(browser, address):
     """Opens the page at a width; errors and messages fail the test."""
-    contexts, messages = [], []
+    messages, requested = [], []
 
-    def opened(width=1000, **settings):
-        viewport = {"width": width, "height": 700}
-        context = browser.new_context(viewport=viewport, **settings)
-        contexts.append(context)
-        page = context.new_page()
+    def opened(width=1000):
+        page = browser.new_page(viewport={"width": width, "height": 700})
         page.on("console", lambda message: messages.append(message.text))
         page.on("request", lambda request: requested.append(request.url))
         page.goto(address)
         return page
 
-    requested: list[str] = []
     yield opened
-    for context in contexts:
-        context.close()
     assert messages == []
     assert set(requested) <= {address}
 

@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import read_yaml
-from keras_transformer.system.yaml_text import NotYaml, load_yaml
+from keras_transformer.system.yaml_text import load_yaml
 
 BOMB = "a0: &a0 [x, x]\n" + "".join(
     f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60)
@@ -62,11 +62,4 @@ def test_few_aliases_are_taken():
     text = "a: &a {x: 1}\nb: *a\nc:\n  <<: *a\n  y: 2\n"
     value = load_yaml(text)
     assert value == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}
-
-
-def test_a_line_is_told_where_it_is_known():
-    with pytest.raises(NotYaml) as raised:
-        load_yaml("a: 1\nb: [\n")
-    assert raised.value.line == 3
-    assert load_yaml("") is None
-    assert load_yaml("# nothing") is None
+    assert load_yaml("") is load_yaml("# nothing") is None
