@@ -1,10 +1,10 @@
 """Notebooks that run in a kernel of their own."""
 
 import pathlib
-import subprocess
-import sys
 
 import pytest
+
+from tests.processes import run_python
 
 
 def executed(notebook, folder: pathlib.Path, seconds: int):
@@ -25,14 +25,7 @@ def executed(notebook, folder: pathlib.Path, seconds: int):
     nbformat.write(notebook, path)
     # In a process: its warnings aren't this project's.
     run = "import sys; from nbclient.cli import main; sys.exit(main())"
-    result = subprocess.run(
-        [sys.executable, "-c", run, "--inplace", str(path)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-    )
-    assert result.returncode == 0, result.stderr
+    run_python("-c", run, "--inplace", path, folder=folder, timeout=seconds)
     return nbformat.read(path, as_version=4)
 
 

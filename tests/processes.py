@@ -1,7 +1,48 @@
-"""Other processes, as /proc shows them."""
+"""Other processes, as /proc shows them, and the memory of this one."""
 
+import os
 import pathlib
+import subprocess
+import sys
 import time
+import tracemalloc
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def run_python(*words, folder=ROOT, stdin="", timeout=None, **variables):
+    """Runs Python to its end, which has to be a good one.
+
+    Args:
+        words: of its command line.
+        folder: that it runs in.
+        stdin: what it reads.
+        timeout: in seconds.
+        variables: of its environment.
+
+    Returns:
+        `subprocess.CompletedProcess`, with text.
+    """
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def peak_memory(call):
+    """What a call returns, and the most bytes that Python held meanwhile."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def children(process_id):

@@ -3,9 +3,6 @@
 import gc
 import importlib.util
 import inspect
-import os
-import pathlib
-import subprocess
 import sys
 
 import keras
@@ -13,10 +10,10 @@ import pytest
 
 import keras_transformer
 from keras_transformer.lazy import quick_imports
+from tests.processes import run_python
 from tests.test_public_names import NEEDING, SOURCES, import_all
 
 PACKAGE = "keras_transformer"
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -47,10 +44,7 @@ def test_keras_gets_the_classes_whichever_is_imported_first(code):
         "keras.saving.get_custom_objects(), inspect.getsource(keras) != '', "
         "[f for f in sys.meta_path if 'keras_tr' in type(f).__module__])"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True
-    )
-    assert result.stdout == "True True []\n", result.stderr
+    assert run_python("-c", code).stdout == "True True []\n"
 
 
 PREPARING = """
@@ -63,18 +57,10 @@ print("of the user", file=sys.stderr)
 """
 
 
-def test_nothing_but_the_users_is_on_the_screen(tmp_path):
+def test_nothing_but_the_users_is_on_the_screen(tmp_path, monkeypatch):
     """Neither TensorFlow's start here nor that of workers."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
-    said = subprocess.run(
-        [sys.executable, "-c", PREPARING],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    said = run_python("-c", PREPARING, folder=tmp_path)
     assert said.stdout == ""
     assert said.stderr == "of the user\n"
 
@@ -129,9 +115,5 @@ def test_a_compiled_model_loads_in_a_fresh_process(tmp_path):
         f"model = keras.models.load_model({str(path)!r})\n"
         "print(type(model.optimizer).__name__, type(model.loss).__name__)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True
-    )
-    assert result.stdout.split() == ["DenseAdam", "SmoothedCrossEntropy"], (
-        result.stderr
-    )
+    said = run_python("-c", code).stdout
+    assert said.split() == ["DenseAdam", "SmoothedCrossEntropy"]

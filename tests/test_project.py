@@ -1,6 +1,5 @@
 """The project as a whole: set-up scripts, lock, package."""
 
-import ast
 import itertools
 import re
 import shutil
@@ -8,15 +7,14 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "keras_transformer"
+from tests.processes import ROOT, run_python
+
 LOCK, SPARK_LOCK = "requirements.lock", "requirements-spark.lock"
 
 
@@ -154,25 +152,4 @@ def test_importing_the_package_does_not_import_tensorflow(modules, heavy):
         f"heavy = {heavy} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert result.returncode == 0, result.stderr
-
-
-def test_graph_functions_are_traced_as_written():
-    """autograph would look for control flow of Python, and there is none."""
-    used, given = [], []
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Attribute):
-                used += [path.name] * (ast.unparse(node) == "tf.function")
-            if isinstance(node, ast.Call):
-                options = {k.arg: ast.unparse(k.value) for k in node.keywords}
-                if options.get("autograph") == "False":
-                    given += [path.name]
-    assert sorted(given) == sorted(used)
+    run_python("-c", code)

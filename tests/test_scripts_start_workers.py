@@ -1,15 +1,10 @@
 """Scripts without `if __name__ == "__main__":` start workers, and run once."""
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import pytest
 
+from tests.processes import run_python
 from tests.toy_runs import prepare_words, untrained_run
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 BEGIN = """import keras_transformer as kt
 from keras_transformer.config.data import DataConfig
 open("executed", "a").write("once\\n")
@@ -70,16 +65,8 @@ def run_script(folder, text, how):
     }[how]
     # A notebook's and a prompt's lines end at an empty one.
     typed = (BEGIN + text).replace("\n\n", "\n")
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        input="" if how in ("file", "module") else typed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    stdin = "" if how in ("file", "module") else typed
+    done = run_python(*words, folder=folder, stdin=stdin)
     executed = (folder / "executed").read_text()
     assert executed == "once\n", done.stderr
     return done.stdout

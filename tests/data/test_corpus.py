@@ -2,13 +2,11 @@
 
 import functools
 import gzip
-import itertools
-import tracemalloc
 
 import pytest
 
 from keras_transformer.cli.console import input_lines
-from keras_transformer.data.blocks import corpus_bytes, read_blocks
+from keras_transformer.data.blocks import read_blocks
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.data.corpus_pairs import (
     read_lines,
@@ -16,6 +14,7 @@ from keras_transformer.data.corpus_pairs import (
     sentence_pairs,
 )
 from keras_transformer.errors import InputError
+from tests.processes import peak_memory
 
 PAIRS = [("Hi.", "你好。"), ("Run!", "跑！")]
 TABLE = "Hi.\t你好。\nRun!\t跑！\n"
@@ -94,12 +93,6 @@ def test_blocks_number_their_file_and_lines(write):
     assert [block.first_line for block in first] == [
         1 + sum(lengths[:n]) for n in range(len(first))
     ]
-
-
-def test_the_size_of_archives_is_estimated(write):
-    plain = CorpusFile(write("a.tsv", "a\tb\n"))
-    packed = CorpusFile(write("b.en.gz", b"12345"), write("b.zh", b"123"))
-    assert corpus_bytes([plain, packed]) == 4 + 20 + 3
 
 
 def test_file_with_a_comma_in_its_name_is_a_table(write):
@@ -211,12 +204,7 @@ def test_spec_names_one_file_or_two(spec):
 
 def test_memory_does_not_grow_with_the_corpus(write):
     path = write("a.tsv", "a sentence\tanother sentence\n" * 100_000)
-    tracemalloc.start()
-    try:
-        count = sum(1 for _ in itertools.islice(read_pairs([path]), 100_000))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    count, peak = peak_memory(lambda: sum(1 for _ in read_pairs([path])))
     assert count == 100_000
     # What other threads of the process allocate meanwhile counts, too. Held,
     # the pairs take 19 million bytes.

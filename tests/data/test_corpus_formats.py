@@ -3,7 +3,6 @@
 import gzip
 import json
 import lzma
-import tracemalloc
 
 import pytest
 
@@ -15,6 +14,7 @@ from keras_transformer.data.corpus_pairs import file_pairs
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
+from tests.processes import peak_memory
 
 UNIT = """<tu><note>x</note>
 <tuv xml:lang="de-DE"><seg>{de}</seg></tuv>
@@ -236,12 +236,9 @@ def test_damaged_and_other_files_are_refused(write, name, content, says):
 def test_memory_does_not_grow_with_the_file(write):
     unit = {"en": "Open " * 20, "de": "Öffnen " * 20, "fr": "Ouvrir " * 20}
     path = write("a.tmx", tmx(*[unit] * 20_000))
-    tracemalloc.start()
-    try:
-        assert sum(1 for _ in file_pairs(CorpusFile(path))) == 20_000
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    pairs = file_pairs(CorpusFile(path))
+    count, peak = peak_memory(lambda: sum(1 for _ in pairs))
+    assert count == 20_000
     assert path.stat().st_size > 10_000_000
     assert peak < 2_000_000
 

@@ -2,13 +2,11 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT, run
+from tests.docs.pages import DOCS, run
+from tests.processes import run_python
 
 EXAMPLES = sorted((DOCS / "en" / "examples").glob("*.md"))
 # For each model that the examples export, texts of different lengths.
@@ -58,21 +56,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def in_a_fresh_process(code, folder):
-    """What code prints as JSON, run by a Python that knows nothing yet."""
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
 def test_examples_are_served_without_this_package(folder):
-    served, alone = in_a_fresh_process(SERVED, folder)
+    served, alone = json.loads(run_python("-c", SERVED, folder=folder).stdout)
     assert close(served["reviews"], alone["reviews"])
     assert served["english"] == alone["english"]
     assert served["english"][0].startswith("if she ")

@@ -19,6 +19,7 @@ from tests.docs.pages import (
     run,
     words_of,
 )
+from tests.processes import run_python
 
 PAGES = [
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
@@ -90,12 +91,7 @@ def demo(tmp_path_factory):
     """A folder in which the demo was made, smaller than the real one."""
     folder = tmp_path_factory.mktemp("demo")
     small = ["demo", "--sentences", "2000", "--epochs", "1"]
-    subprocess.run(
-        [sys.executable, "-m", "keras_transformer", *small],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
+    run_python("-m", "keras_transformer", *small, folder=folder)
     return folder
 
 

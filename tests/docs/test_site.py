@@ -3,12 +3,12 @@
 import dataclasses
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 from keras_transformer.config import Config
 from tests.docs.pages import DOCS, ROOT, markdown_files
+from tests.processes import run_python
 
 SEARCH = ROOT / "tests" / "docs" / "search.js"
 
@@ -35,13 +35,7 @@ def site(tmp_path_factory):
     for module in ("sphinx", "myst_parser", "furo", "matplotlib"):
         pytest.importorskip(module, reason="needs [docs] and [plots]")
     folder = tmp_path_factory.mktemp("site")
-    result = subprocess.run(
-        [sys.executable, "scripts/tools/build_site.py", folder],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
+    run_python("scripts/tools/build_site.py", folder, PYTHONPATH="")
     return folder
 
 

@@ -1,12 +1,10 @@
 """What pages of the site do, on a small one: opened as files, in a browser."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.chromium import PATIENCE_MS, expect
 from tests.docs.pages import DOCS
+from tests.processes import run_python
 
 CONF = f"""
 import runpy
@@ -57,31 +55,24 @@ def small_site(tmp_path_factory):
         page = PAGE.format(number=number, text="Grass. " * 30)
         path = source / "pages" / f"{number}.md"
         path.write_text(page, encoding="utf-8")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-D", "language=en"]
-    result = subprocess.run(
-        [*command, str(source), str(out)], capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
+    options = ["-q", "-W", "-D", "language=en"]
+    run_python("-m", "sphinx", *options, source, out)
     return out
 
 
 @pytest.fixture
 def open_file(browser, small_site):
     """Opens a page as a file; in the end no script has failed."""
-    contexts, problems = [], []
+    problems = []
 
     def opened(path, **settings):
-        context = browser.new_context(**settings)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE_MS)
-        page = context.new_page()
+        page = browser.new_page(**settings)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(f"file://{small_site}/{path}")
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
     assert problems == []
 
 

@@ -3,12 +3,13 @@
 import json
 import os
 import threading
-import tracemalloc
 
 import pytest
 
 from keras_transformer.documents.formats import format_of, open_document
 from keras_transformer.errors import InputError
+from tests.documents.conftest import rewritten
+from tests.processes import peak_memory
 
 
 def read(tmp_path, name, content, field=None):
@@ -88,25 +89,21 @@ def read(tmp_path, name, content, field=None):
 def test_a_column_is_translated(tmp_path, name, content, field, expected):
     document = read(tmp_path, name, content, field)
     texts = [f"<{text}>" for text in document.texts]
-    assert b"".join(document.translated(texts)).decode() == expected
+    assert rewritten(document, texts) == expected
 
 
 def test_json_strings_may_have_any_character(tmp_path):
     content = '{"k": "a\u2028b\x85c"}\r\n\r\n{"k": "d"}\r\n'
     document = read(tmp_path, "a.jsonl", content, "k")
     assert list(document.texts) == ["a\u2028b\x85c", "d"]
-    assert b"".join(document.translated(document.texts)).decode() == content
+    assert rewritten(document, document.texts) == content
 
 
 def test_a_large_file_is_never_held(tmp_path):
     line = json.dumps({"k": "word " * 100, "n": 1}) + "\n"
     document = read(tmp_path, "a.jsonl", line * 20_000, "k")
-    tracemalloc.start()
-    try:
-        size = sum(map(len, document.translated(document.texts)))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    lines = document.translated(document.texts)
+    size, peak = peak_memory(lambda: sum(map(len, lines)))
     assert size == 20_000 * len(line)
     assert peak < size / 5
 
@@ -117,7 +114,7 @@ def test_lines_that_come_meanwhile_are_left_out(tmp_path):
     with (tmp_path / "a.jsonl").open("a") as file:
         file.write(line)
     assert list(document.texts) == ["a"]
-    assert b"".join(document.translated(["a"])).decode() == f"\n{line}"
+    assert rewritten(document, ["a"]) == f"\n{line}"
 
 
 def test_a_pipe_is_read_once(tmp_path):
@@ -128,7 +125,7 @@ def test_a_pipe_is_read_once(tmp_path):
     writer.start()
     document = open_document(path, "jsonl", field="k")
     writer.join()
-    assert b"".join(document.translated(document.texts)).decode() == line
+    assert rewritten(document, document.texts) == line
 
 
 def test_lines_without_the_key_are_counted(tmp_path):

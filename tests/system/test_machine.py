@@ -1,12 +1,12 @@
 import os
 import pathlib
 import resource
-import subprocess
 import sys
 
 import pytest
 
 from keras_transformer.system import machine
+from tests.processes import run_python
 
 # Arenas show as <heap nr="..."> in what glibc says of itself.
 COUNT = """
@@ -32,13 +32,8 @@ libc.fflush(None)
 
 
 def arenas(share):
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT.format(share=share)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.count("<heap nr=")
+    code = COUNT.format(share=share)
+    return run_python("-c", code).stdout.count("<heap nr=")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
@@ -74,22 +69,17 @@ print(pages * 4096 >> 20)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
 def test_what_a_long_batch_took_is_given_back():
-    kept, spared = (_mib(GAPS.format(spare=spare)) for spare in (False, True))
+    def mib(code):
+        return int(run_python("-c", code).stdout)
+
+    kept, spared = (mib(GAPS.format(spare=spare)) for spare in (False, True))
     assert kept > spared + 100  # MiB, of 200 freed
     code = GAPS.format(spare=False).replace(
         "pages =",
         "from keras_transformer.system.machine import give_back_memory\n"
         "give_back_memory()\npages =",
     )
-    assert kept > _mib(code) + 100
-
-
-def _mib(code):
-    """The number that a process prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True
-    )
-    return int(done.stdout)
+    assert kept > mib(code) + 100
 
 
 CPUINFO = "processor : 0\nflags : fpu avx2 {flag}\n"

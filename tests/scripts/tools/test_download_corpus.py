@@ -3,20 +3,17 @@
 import hashlib
 import io
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from scripts.tools import download_corpus
+from tests.processes import ROOT, run_python
 from tests.scripts.tools.corpus_server import CorpusServer
 
-SCRIPTS = Path(__file__).resolve().parents[3] / "scripts" / "tools"
 LINES = (
     "Hi.\t嗨。\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)\n"
     "Run!\t跑\u2028吧！\tCC-BY 2.0 (France) #3 (c) & #4 (d)\tmore\n"
@@ -116,16 +113,11 @@ def test_tatoeba_becomes_a_tsv_with_attribution(tatoeba, server, tmp_path):
 def test_the_script_runs_on_its_own(server, tmp_path):
     server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
     output = tmp_path / "en-zh.tsv"
-    result = subprocess.run(
-        [sys.executable, str(SCRIPTS / "download_corpus.py"), "tatoeba"]
-        + ["--pair", "en-zh", "--out", output, "--base-url", server.url],
-        env={**os.environ, "no_proxy": "127.0.0.1"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert result.returncode == 0, result.stderr
+    words = ["tatoeba", "--pair", "en-zh", "--out", output]
+    words += ["--base-url", server.url]
+    script = ROOT / "scripts" / "tools" / "download_corpus.py"
+    alone = {"no_proxy": "127.0.0.1", "PYTHONPATH": ""}
+    run_python(script, *words, folder=tmp_path, **alone)
     assert output.exists()
 
 
