@@ -5,6 +5,7 @@ import pytest
 from keras_transformer.documents.catalogs import keeps_placeholders
 from keras_transformer.documents.formats import format_of, open_document
 from keras_transformer.errors import InputError
+from tests.documents.conftest import rewritten
 
 PO = """# Translators
 msgid ""
@@ -89,7 +90,7 @@ def test_what_is_untranslated_in_a_catalog_is_translated(tmp_path):
     expected = expected.replace('msgid "%d file"', '#, fuzzy\nmsgid "%d file"')
     expected = expected.replace('[0] ""', '[0] "%d Datei"')
     expected = expected.replace('[1] ""', '[1] "%d Dateien"')
-    assert b"".join(document.translated(texts)).decode() == expected
+    assert rewritten(document, texts) == expected
     everything = read(tmp_path, "all.po", PO, overwrite=True)
     assert "Close" in everything.texts
 
@@ -97,7 +98,7 @@ def test_what_is_untranslated_in_a_catalog_is_translated(tmp_path):
 def test_a_lost_placeholder_leaves_the_message_alone(tmp_path):
     document = read(tmp_path, "de.po", PO)
     texts = ["öffnen", "Speichern", "%d Datei", "Dateien"]
-    content = b"".join(document.translated(texts)).decode()
+    content = rewritten(document, texts)
     assert 'msgid "Open %s"\nmsgstr ""' in content
     assert 'msgstr[0] "%d Datei"\nmsgstr[1] ""' in content
     assert document.skipped == {"with changed placeholders": 2}
@@ -107,7 +108,7 @@ def test_one_plural_form_is_that_of_all_numbers(tmp_path):
     content = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
     document = read(tmp_path, "zh.po", content)
     texts = ["一个文件", "%d个文件"]
-    assert 'msgstr[0] "%d个文件"' in written(document, texts)
+    assert 'msgstr[0] "%d个文件"' in rewritten(document, texts)
 
 
 def test_a_catalog_names_its_encoding_and_language(tmp_path):
@@ -118,7 +119,7 @@ def test_a_catalog_names_its_encoding_and_language(tmp_path):
     )
     content = content.replace("CHARSET", 'CHARSET\\n"\n"Language: ')
     document = read(tmp_path, "a.po", content, languages=("en", "pt-BR"))
-    result = written(document, ["bom"])
+    result = rewritten(document, ["bom"])
     assert "charset=UTF-8" in result
     assert "Language: pt_BR" in result
 
@@ -134,10 +135,6 @@ def test_a_catalog_that_names_another_opens_none(tmp_path):
     path.write_text(PO)
     with pytest.raises(InputError, match=r"damaged \.po file \(line 1\)"):
         read(tmp_path, "a.po", str(path))
-
-
-def written(document, texts):
-    return b"".join(document.translated(texts)).decode()
 
 
 @pytest.mark.parametrize(
@@ -190,7 +187,7 @@ def test_elements_in_a_text_are_tags(tmp_path, name, element, around):
     document = read(tmp_path, name, content)
     text = "Open <x1>the <x2/>file</x1> <x3/>now & <x4/>then"
     assert document.texts == [text]
-    found = written(
+    found = rewritten(
         document, ["<x3/>Jetzt <x4/><x1>die<x2/> Datei</x1> & dann"]
     )
     assert (
@@ -198,7 +195,7 @@ def test_elements_in_a_text_are_tags(tmp_path, name, element, around):
         "Datei</g> &amp; dann<" in found
     )
     document = read(tmp_path, name, content)
-    assert "Jetzt" not in written(document, ["<x3/>Jetzt <x1>die Datei</x1>"])
+    assert "Jetzt" not in rewritten(document, ["<x3/>Jetzt <x1>die Datei</x1>"])
     assert document.skipped == {"with changed placeholders": 1}
 
 
@@ -217,7 +214,7 @@ def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
     assert document.texts[0] == "the <x1>red <x2/>button</x1>"
     texts = ["<x1><x2/>bouton rouge</x1> le", *document.texts[1:]]
     moved = PAIRED[name].replace("red{}", "<ph/>bouton rouge") + " le<"
-    assert moved in written(document, texts)
+    assert moved in rewritten(document, texts)
     # One whose end isn't in the text is alone.
     half = inline[: inline.index("red")]
     document = read(tmp_path, name, content.replace("Open", half))
@@ -225,7 +222,7 @@ def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
     crossed = "<bpt id='1'/>a<bpt id='2'/>b<ept id='1'/>c<ept id='2'/>"
     document = read(tmp_path, "a.xlf", XLIFF_1.replace("Open", crossed))
     assert document.texts[0] == "<x1>a<x2>b</x1>c</x2>"
-    again = written(document, document.texts).replace('"', "'")
+    again = rewritten(document, document.texts).replace('"', "'")
     assert again.count(crossed) == 2
 
 
@@ -242,7 +239,7 @@ def test_xliff_1_gets_targets(tmp_path, ending):
         f'bold</g> word</source><target{state}>Wort <g id="1">A</g></target>',
     )
     texts = ["Öffnen", "Wort <x1>A</x1>", "Sichern"]
-    assert written(document, texts) == expected
+    assert rewritten(document, texts) == expected
 
 
 def test_xliff_2_gets_targets(tmp_path):
@@ -252,14 +249,14 @@ def test_xliff_2_gets_targets(tmp_path):
         '<segment state="translated"><source>Open</source>'
         "<target>Öffnen</target>",
     ).replace('version="2.0"', 'version="2.0" trgLang="de"')
-    assert b"".join(document.translated(["Öffnen"])).decode() == expected
+    assert rewritten(document, ["Öffnen"]) == expected
 
 
 def test_a_target_is_after_the_segments_of_the_source(tmp_path):
     segments = "<seg-source><mrk>Open</mrk></seg-source>"
     content = XLIFF_1.replace("Open</source>", f"Open</source>{segments}")
     document = read(tmp_path, "a.xlf", content)
-    assert f"{segments}<target " in written(document, document.texts)
+    assert f"{segments}<target " in rewritten(document, document.texts)
 
 
 def test_each_segment_of_a_unit_has_its_target(tmp_path):
@@ -275,13 +272,13 @@ def test_each_segment_of_a_unit_has_its_target(tmp_path):
     )
     document = read(tmp_path, "a.sdlxliff", content)
     assert document.texts[:2] == ["Two.", "Three."]
-    found = written(document, ["Zwei.", "Drei.", *document.texts[2:]])
+    found = rewritten(document, ["Zwei.", "Drei.", *document.texts[2:]])
     expected = segments.replace("One", "Eins").replace("Two", "Zwei")
     expected = expected.replace("Three", "Drei")
     assert f'<target state="needs-review-translation">{expected}<' in found
     content = content.replace(f"<target>{target}</target>", "")
     document = read(tmp_path, "a.xlf", content)
-    assert f">{segments}</target>" in written(document, document.texts)
+    assert f">{segments}</target>" in rewritten(document, document.texts)
 
 
 @pytest.mark.parametrize(
@@ -298,9 +295,9 @@ def test_lines_of_a_source_are_those_of_the_file(tmp_path, attribute, text):
 def test_no_person_has_approved_a_new_translation(tmp_path):
     content = XLIFF_1.replace('id="2"', 'id="2" approved="yes"')
     document = read(tmp_path, "a.xlf", content, overwrite=True)
-    assert "approved" not in written(document, document.texts)
+    assert "approved" not in rewritten(document, document.texts)
     document = read(tmp_path, "a.xlf", content)
-    assert "approved" in written(document, document.texts)
+    assert "approved" in rewritten(document, document.texts)
 
 
 @pytest.mark.parametrize("state", ["new", "needs-translation", "final"])
@@ -319,7 +316,7 @@ def test_xml_is_read_in_the_encoding_that_it_names(tmp_path, encoding):
     path.write_bytes(content.encode(encoding))
     document = open_document(path, "xliff", ("de", "en"))
     assert document.texts[0] == "Tür"
-    assert "<source>Tür</source>" in written(document, document.texts)
+    assert "<source>Tür</source>" in rewritten(document, document.texts)
 
 
 def test_tmx_has_variants_of_one_language(tmp_path):
@@ -329,7 +326,7 @@ def test_tmx_has_variants_of_one_language(tmp_path):
     )
     document = read(tmp_path, "a.tmx", content, languages=("pt-BR", "pt-PT"))
     assert document.texts == ["Abrir"]
-    result = written(document, ["Aceder"])
+    result = rewritten(document, ["Aceder"])
     assert variant.format("pt-BR", "Abrir") in result
     assert variant.format("pt-PT", "Aceder") in result
 
@@ -344,12 +341,12 @@ def test_tmx_gets_variants(tmp_path):
         "b</seg></tuv>",
         'b</seg></tuv><tuv xml:lang="de"><seg>B<bpt i="1"/></seg></tuv>',
     )
-    assert written(document, ["Öffnen", "B<x1/>"]) == expected
+    assert rewritten(document, ["Öffnen", "B<x1/>"]) == expected
     empty = read(tmp_path, "c.tmx", TMX.replace("Zu", ""))
     assert "Close" in empty.texts
     again = read(tmp_path, "b.tmx", expected, overwrite=True)
     assert again.texts == ["Open", "Close", "A <x1/>b"]
-    assert "Auf" in written(again, ["Auf", "Zu", "<x1/>"])
+    assert "Auf" in rewritten(again, ["Auf", "Zu", "<x1/>"])
 
 
 BOMB = (

@@ -145,13 +145,6 @@ def test_text_in_elements_is_translated_or_counted(
     ]
 
 
-def test_the_same_texts_give_the_same_text(path, tmp_path):
-    before = WordDocument(path)
-    target = tmp_path / "b.docx"
-    target.write_bytes(b"".join(before.translated(before.texts)))
-    assert WordDocument(target).texts == WordDocument(path).texts
-
-
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no zip"])
 def test_damaged_files_are_refused(tmp_path, content):
     (tmp_path / "a.docx").write_bytes(content)
