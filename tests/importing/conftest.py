@@ -48,7 +48,20 @@ def copy(folders, tmp_path):
     """Copies a folder, to be damaged."""
 
     def make(kind="base"):
-        return pathlib.Path(shutil.copytree(folders[kind], tmp_path / kind))
+        source = folders.get(kind, FIXTURES / kind)
+        return pathlib.Path(shutil.copytree(source, tmp_path / kind))
+
+    return make
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes bytes to a file of that name; returns its path."""
+
+    def make(content, name="model.safetensors"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
 
     return make
 

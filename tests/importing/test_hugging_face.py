@@ -13,6 +13,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.importing.generation import search_settings
 from keras_transformer.importing.hugging_face import read_hugging_face
 from keras_transformer.importing.run import import_run
+from keras_transformer.training.run import Run
 from tests.importing import safetensors
 from tests.importing.conftest import FIXTURES, LANGUAGES, change, retensor
 
@@ -26,8 +27,8 @@ def base(copy):
 
 
 @pytest.fixture
-def m2m100(tmp_path):
-    return shutil.copytree(FIXTURES / "m2m100", tmp_path / "m2m100")
+def m2m100(copy):
+    return copy("m2m100")
 
 
 def weights(run):
@@ -51,9 +52,9 @@ UNREAD = {
 
 @pytest.mark.parametrize("kind", ["base", "m2m100"])
 def test_keys_that_transformers_never_reads_are_listed(
-    kind, request, tmp_path, capsys
+    kind, copy, tmp_path, capsys
 ):
-    folder = request.getfixturevalue(kind)
+    folder = copy(kind)
     change(folder, **UNREAD)
     out = tmp_path / "run"
     words = ["import", str(folder), "--out", str(out)]
@@ -303,14 +304,12 @@ def test_a_run_searches_as_its_folder_says(base, tmp_path, capsys):
         min_length=3,
         encoder_repetition_penalty=1.5,
     )
-    with pytest.warns(UserWarning, match="encoder_repetition_penalty=1.5"):
-        run = import_run(base, tmp_path / "run", **LANGUAGES)
-    config = run.config.decoding
+    words = ["import", str(base), "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    config = Run.load(tmp_path / "run").config.decoding
     assert config.no_repeat_ngram_size == 2
     assert config.repetition_penalty == 1.5
     assert config.min_length == 2
-    words = ["import", str(base), "--out", str(tmp_path / "other")]
-    assert main(words) == 0
     said, prefix = capsys.readouterr().err.splitlines()
     assert "Try --source-prefix '>>" in prefix
     assert "warning: " in said
@@ -344,9 +343,7 @@ CLAIMS = ("vocab_size", "d_model", "encoder_layers", "encoder_ffn_dim")
 @pytest.mark.parametrize("kind", ["base", "m2m100", "nllb"])
 @pytest.mark.parametrize("key", [*CLAIMS, "max_position_embeddings"])
 def test_claimed_sizes_are_held_against_the_weights(kind, key, tmp_path, copy):
-    folder = copy("base") if kind == "base" else tmp_path / kind
-    if kind != "base":
-        shutil.copytree(FIXTURES / kind, folder)
+    folder = copy(kind)
     began = time.process_time()
     for size in SIZES:
         if key in ("vocab_size", "encoder_layers") and size is None:

@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-import shutil
 
 import pytest
 import tensorflow as tf
@@ -20,18 +19,18 @@ KINDS = pytest.mark.parametrize("kind", ["m2m100", "nllb"])
 TAGS = {"m2m100": ("en", "zh"), "nllb": ("eng_Latn", "zho_Hans")}
 
 
+def languages(kind):
+    source, target = TAGS[kind]
+    return {"source_language": source, "target_language": target}
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Runs by their kinds."""
     base = tmp_path_factory.mktemp("runs")
     runs = {}
-    for kind, (source, target) in TAGS.items():
-        import_run(
-            FIXTURES / kind,
-            base / kind,
-            source_language=source,
-            target_language=target,
-        )
+    for kind in TAGS:
+        import_run(FIXTURES / kind, base / kind, **languages(kind))
         runs[kind] = Run.load(base / kind)
     return runs
 
@@ -106,9 +105,9 @@ def test_the_command_tells_the_licence(kind, tmp_path, capsys):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(copy):
     """A folder of M2M100's to be damaged."""
-    return shutil.copytree(FIXTURES / "m2m100", tmp_path / "m2m100")
+    return copy("m2m100")
 
 
 def given(**values):
@@ -143,12 +142,7 @@ def test_what_is_damaged_or_unknown_is_refused(
 ):
     damage(folder)
     with pytest.raises(InputError, match=reason) as caught:
-        import_run(
-            folder,
-            tmp_path / "run",
-            source_language="en",
-            target_language="zh",
-        )
+        import_run(folder, tmp_path / "run", **languages("m2m100"))
     assert "\n" not in str(caught.value)
 
 

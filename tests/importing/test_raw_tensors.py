@@ -31,16 +31,6 @@ def entry(**changes):
     return {"a": {**whole, **changes}, "__metadata__": {"format": "pt"}}
 
 
-@pytest.fixture
-def write(tmp_path):
-    def make(content, name="model.safetensors"):
-        path = tmp_path / name
-        path.write_bytes(content)
-        return path
-
-    return make
-
-
 def test_safetensors_of_each_precision(write):
     path = write(safetensors(entry()))
     np.testing.assert_array_equal(read_safetensors(path)["a"], VALUES)

@@ -17,16 +17,6 @@ from keras_transformer.importing.tensors import read_npz, read_state_dict
 VALUES = np.arange(6, dtype="f4").reshape(2, 3)
 
 
-@pytest.fixture
-def write(tmp_path):
-    def make(content, name):
-        path = tmp_path / name
-        path.write_bytes(content)
-        return path
-
-    return make
-
-
 def npz(**arrays):
     file = io.BytesIO()
     np.savez(file, **arrays)
