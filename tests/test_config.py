@@ -212,15 +212,6 @@ def test_a_named_preset_ties_as_the_run_that_it_starts_from():
     assert (config.model.tied_embeddings, config.model.d_model) == ("all", 256)
 
 
-def test_a_chosen_tokenizer_wins_over_the_language():
-    config = DataConfig(source_tokenizer="sentencepiece")
-    assert config.source_kind == "sentencepiece"
-
-
-def test_defaults_are_valid():
-    assert Config() == Config(ModelConfig(), DataConfig(), TrainingConfig())
-
-
 def test_help_says_rules_in_words():
     signature = str(inspect.signature(ModelConfig))
     assert "Rule('greater than 0')" in signature
