@@ -65,21 +65,23 @@ def test_what_does_not_translate_is_told(tmp_path, name, says):
         kt.load(path, timeout=1)
 
 
-def test_an_address_may_name_the_model_once():
-    with pytest.raises(InputError, match="names its model"):
-        kt.load("http://127.0.0.1:9/v1/models/a", model="b")
-    for name in ("a:predict", "b%20a/", "a/labels/x:predict"):
-        with pytest.raises(InputError, match="names its model"):
-            kt.load(f"http://127.0.0.1:9/v1/models/{name}", model="b")
-    with pytest.raises(InputError, match="names its label"):
-        kt.load("http://127.0.0.1:9/v1/models/a/labels/x%20y", label="x%20y")
-    address = "http://127.0.0.1:9/v1/models/a/versions/3"
-    with pytest.raises(InputError, match="names its version. Received: 4"):
-        kt.load(address, version=4)
-    with pytest.raises(InputError, match="127.0.0.1:9"):
-        kt.load(address, version=3, timeout=1)
-    with pytest.raises(InputError):
-        kt.load(address + "9" * 5000, timeout=1)
+@pytest.mark.parametrize(
+    ("path", "options", "says"),
+    [
+        ("a", {"model": "b"}, "names its model"),
+        ("a:predict", {"model": "b"}, "names its model"),
+        ("b%20a/", {"model": "b"}, "names its model"),
+        ("a/labels/x:predict", {"model": "b"}, "names its model"),
+        ("a/labels/x%20y", {"label": "x%20y"}, "names its label"),
+        ("a/versions/3", {"version": 4}, "names its version. Received: 4"),
+        ("a/versions/3", {"version": 3, "timeout": 1}, "127.0.0.1:9"),
+        (f"a/versions/3{'9' * 5000}", {"timeout": 1}, "."),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_an_address_names_the_model_once(path, options, says):
+    with pytest.raises(InputError, match=says):
+        kt.load(f"http://127.0.0.1:9/v1/models/{path}", **options)
 
 
 @pytest.mark.parametrize(

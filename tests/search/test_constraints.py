@@ -253,39 +253,27 @@ def test_scores_are_normalised_as_asked(beam_size, kind):
 
 
 @pytest.mark.parametrize(
-    ("ratio", "offset", "length", "expected"),
+    ("ratio", "offset", "options", "lengths", "expected"),
     [
-        (3.0, 20, 5, 35),
-        (1.1, 0, 10, 11),
-        (0.5, 0, 3, 1),
-        (0.0, 0, 3, 1),
-        (3.0, 20, 90, 255),
-        (3.0, 20, 0, 0),
+        (3.0, 20, {}, [5], [35]),
+        (1.1, 0, {}, [10], [11]),
+        (0.5, 0, {}, [3], [1]),
+        (0.0, 0, {}, [3], [1]),
+        (3.0, 20, {}, [90], [255]),
+        (3.0, 20, {}, [0], [0]),
+        (3.0, 20, {}, [], []),
+        (3.0, 400, {"max_length": 9}, [5], [9]),
+        (3.0, 400, {"max_length": 500}, [5], [255]),
+        (3.0, 400, {"max_length": 1}, [5], [1]),
+        # Beyond integers.
+        (1e12, 20, {}, [5, 0], [255, 0]),
+        (3.0, 3 * 10**9, {}, [5, 0], [255, 0]),
     ],
 )
-def test_output_limit(ratio, offset, length, expected):
-    config = DecodingConfig(max_length_ratio=ratio, max_length_offset=offset)
-    limits = max_output_lengths(tf.constant([length, 4]), config, 256)
-    assert limits.dtype == tf.int32
-    assert limits[0] == expected
-
-
-def test_output_limits_of_no_sentence():
-    limits = max_output_lengths(tf.zeros([0], tf.int32), DecodingConfig(), 256)
-    assert limits.shape == (0,)
-
-
-@pytest.mark.parametrize(("maximum", "expected"), [(9, 9), (500, 255), (1, 1)])
-def test_a_maximum_bounds_every_limit(maximum, expected):
-    config = DecodingConfig(max_length=maximum, max_length_offset=400)
-    assert max_output_lengths(tf.constant([5]), config, 256).numpy() == expected
-
-
-@pytest.mark.parametrize(
-    "options", [{"max_length_ratio": 1e12}, {"max_length_offset": 3 * 10**9}]
-)
-def test_a_limit_beyond_integers_is_the_models(options):
-    limits = max_output_lengths(
-        tf.constant([5, 0]), DecodingConfig(**options), 256
+def test_output_limits(ratio, offset, options, lengths, expected):
+    config = DecodingConfig(
+        max_length_ratio=ratio, max_length_offset=offset, **options
     )
-    np.testing.assert_array_equal(limits, [255, 0])
+    limits = max_output_lengths(tf.constant(lengths, tf.int32), config, 256)
+    assert limits.dtype == tf.int32
+    assert limits.numpy().tolist() == expected

@@ -12,15 +12,7 @@ from keras_transformer.search.constraints import (
     SentenceConstraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.loop import (
-    output_capacity,
-)
 from tests.toy_models import randomise
-
-
-def test_the_capacity_is_never_0():
-    assert output_capacity(tf.constant([0, 0])) == 1
-    assert output_capacity(tf.zeros([0], tf.int32)) == 1
 
 
 @pytest.mark.parametrize("beam_size", [None, 2])

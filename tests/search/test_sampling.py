@@ -57,9 +57,23 @@ def check_frequencies(tokens, shares):
     assert ((counts[shares > 0] - expected) ** 2 / expected).sum() < 23.5
 
 
-@pytest.mark.parametrize("seed", [1, 2, 12345678901])
-def test_frequencies_are_the_probabilities(seed):
-    check_frequencies(draws(sampling_seed=seed)[:, 0], SHARES)
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [
+        *(({"sampling_seed": n}, SHARES) for n in (1, 2, 12345678901)),
+        *(({"temperature": t}, SHARES ** (1 / t)) for t in (0.5, 2.0)),
+        ({"top_k": 3}, SHARES * [1, 1, 1, 0, 0]),
+        ({"top_k": 400}, SHARES),
+        # The fewest that reach it.
+        ({"top_p": 0.3}, SHARES * [1, 0, 0, 0, 0]),
+        ({"top_p": 0.5}, SHARES * [1, 1, 0, 0, 0]),
+        ({"top_p": 0.69}, SHARES * [1, 1, 0, 0, 0]),
+        ({"top_p": 0.71}, SHARES * [1, 1, 1, 0, 0]),
+        ({"top_p": 0.9}, SHARES * [1, 1, 1, 1, 0]),
+    ],
+)
+def test_frequencies_are_the_probabilities_asked_for(options, shares):
+    check_frequencies(draws(**options)[:, 0], shares)
 
 
 def test_every_step_draws_anew():
@@ -70,25 +84,6 @@ def test_every_step_draws_anew():
     for first in range(2):
         rows = tokens[tokens[:, 4] == first]
         check_frequencies(rows[:, 5], SHARES)
-
-
-@pytest.mark.parametrize("temperature", [0.5, 2.0])
-def test_temperature_sharpens_or_flattens(temperature):
-    tokens = draws(temperature=temperature)[:, 0]
-    check_frequencies(tokens, SHARES ** (1 / temperature))
-
-
-def test_top_k_draws_from_the_k_most_probable():
-    check_frequencies(draws(top_k=3)[:, 0], SHARES * [1, 1, 1, 0, 0])
-    check_frequencies(draws(top_k=400)[:, 0], SHARES)
-
-
-@pytest.mark.parametrize(
-    ("top_p", "kept"), [(0.3, 1), (0.5, 2), (0.69, 2), (0.71, 3), (0.9, 4)]
-)
-def test_top_p_draws_from_the_fewest_that_reach_it(top_p, kept):
-    shares = np.where(np.arange(5) < kept, SHARES, 0.0)
-    check_frequencies(draws(top_p=top_p)[:, 0], shares)
 
 
 @pytest.mark.parametrize("options", [{"top_k": 1}, {"top_p": 1e-6}])

@@ -12,6 +12,16 @@ LINES = {
     "zh": ["我看不见，但是他说：“看！”", "他住在 New York 。", "看书吧。"],
 }
 
+# Options of the data that make a tokenizer of its sources one of this kind.
+KINDS = {
+    "word": {"source_tokenizer": "word"},
+    "character": {"source_tokenizer": "character"},
+    "space": {"source_tokenizer": "space"},
+    "unigram": {"source_tokenizer": "sentencepiece"},
+    "bpe": {"source_tokenizer": "sentencepiece", "sentencepiece_model": "bpe"},
+    "mixed": {"source_tokenizer": "mixed"},
+}
+
 
 @pytest.fixture(
     scope="session",

@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.symbols import SYMBOLS, TERM_SYMBOLS, first_symbol
 from keras_transformer.text import build_tokenizer, load_tokenizer
+from tests.text.conftest import KINDS
 from tests.word_data import word_data
 
 LINES = [
@@ -13,14 +14,6 @@ LINES = [
     "⟨1⟩The dog⟨/1⟩ saw ⟨2/⟩ stars (a star).",
     "你好 the cat，看 ⟨ ⟩ 1 / 2 = t.",
 ]
-KINDS = {
-    "word": {"source_tokenizer": "word"},
-    "character": {"source_tokenizer": "character"},
-    "space": {"source_tokenizer": "space"},
-    "unigram": {"source_tokenizer": "sentencepiece"},
-    "bpe": {"source_tokenizer": "sentencepiece", "sentencepiece_model": "bpe"},
-    "mixed": {"source_tokenizer": "mixed"},
-}
 
 
 def make(name, **options):

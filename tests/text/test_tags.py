@@ -10,16 +10,11 @@ from keras_transformer.text import (
 )
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
+from tests.text.conftest import KINDS
 from tests.word_data import word_data
 
 TAGS = ("<BT>", "<2de>")
 LINES = ["the cat saw a star", "the dog saw BT stars", "2de 3 < 4 > 1"]
-KINDS = {
-    "word": {"source_tokenizer": "word"},
-    "character": {"source_tokenizer": "character"},
-    "unigram": {"source_tokenizer": "sentencepiece"},
-    "bpe": {"source_tokenizer": "sentencepiece", "sentencepiece_model": "bpe"},
-}
 
 
 def make(name, tags):
@@ -35,7 +30,7 @@ def make(name, tags):
     )
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=["word", "character", "unigram", "bpe"])
 def pair(request):
     """A tokenizer with tags, and the same without."""
     return make(request.param, TAGS), make(request.param, ())
