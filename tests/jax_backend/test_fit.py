@@ -98,9 +98,7 @@ def test_no_step_is_read_that_is_not_looked_at(
 @pytest.mark.parametrize(
     "training",
     [
-        {"average_epochs": 2},
         {"accumulate_steps": 3, "gradient_clip": 1.0},
-        {"threads": 2},
         {"precision": "mixed_float16"},
         {"precision": "mixed_bfloat16", "freeze": ["encoder_layer_*"]},
         {"label_smoothing": 0.0, "early_stopping": 1},
