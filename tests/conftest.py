@@ -110,21 +110,3 @@ def sentence_pairs():
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
     return [tuple(line.split("\t")[:2]) for line in lines]
-
-
-@pytest.fixture(scope="session")
-def corpus_files(tmp_path_factory):
-    """Paths of a corpus: train, dev. Tatoeba's, or else the built-in one."""
-    from keras_transformer.data.demo import load_demo_corpus
-
-    if TATOEBA.is_dir():
-        return TATOEBA / "train.tsv", TATOEBA / "dev.tsv"
-    folder = tmp_path_factory.mktemp("corpus")
-    corpus = load_demo_corpus()
-    paths = []
-    for name in ("train", "dev"):
-        pairs = getattr(corpus, name)
-        text = "".join(f"{source}\t{target}\n" for source, target in pairs)
-        paths.append(folder / f"{name}.tsv")
-        paths[-1].write_text(text, encoding="utf-8")
-    return tuple(paths)

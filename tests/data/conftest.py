@@ -1,8 +1,10 @@
 """Small corpora, and one of them prepared."""
 
 import pytest
+import tensorflow as tf
 
 from keras_transformer.data.prepare import prepare
+from keras_transformer.data.records import parse
 from tests.word_data import word_data
 
 ANIMALS = ["cat", "dog", "bird", "fish", "horse", "cow", "duck", "goat"]
@@ -16,6 +18,13 @@ def pair(number):
     extra = number // len(ANIMALS)
     source = f"the {ANIMALS[animal]} saw" + " a star" * (extra % 7)
     return f"{source} {extra} times .", f"{CHARACTERS[animal]}看{extra}次。"
+
+
+def stored_ids(prepared, split):
+    """The ids of a split's sources, and of its targets, ragged."""
+    files = [str(path) for path in prepared.files(split)]
+    records = tf.data.TFRecordDataset(files).batch(1000)
+    return parse(records.get_single_element())
 
 
 def contents(folder):

@@ -43,22 +43,6 @@ def test_every_pair_is_in_one_batch_and_the_count_never_changes(size, pairs):
         np.testing.assert_array_equal(indices, np.arange(pairs))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_unshuffled_plan_is_counted_too(size):
-    lengths = pool(500)
-    batches = plan_pool(lengths, size)
-    assert len(batches) == count_batches(lengths, size, shuffled=False)
-
-
-def test_sentence_batches_are_full_but_for_the_shifted_ones():
-    batches = plan_pool(
-        pool(1000), BatchSize(1, sentences=64), np.random.default_rng(0)
-    )
-    sizes = sorted(len(batch) for batch in batches)
-    assert sizes[-1] == 64
-    assert sum(size < 64 for size in sizes) <= 4
-
-
 def positions(lengths, buckets):
     """Positions of the longer sides, each padded to the next bucket."""
     return sum(min(b for b in buckets if b >= n) for n in lengths.max(axis=1))

@@ -1,9 +1,5 @@
 import functools
-import itertools
-import os
 import shutil
-import subprocess
-import sys
 import warnings
 
 import keras
@@ -21,8 +17,9 @@ from keras_transformer.data.batching import (
 from keras_transformer.data.model_inputs import FRAME_LENGTHS, pair_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
-from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
+from tests.data.conftest import stored_ids
+from tests.processes import run_python
 from tests.word_data import word_data
 
 # Four shards of about 100 pairs: each a pool; two of them together; one pool
@@ -77,9 +74,7 @@ def pairs_in(batches):
 
 
 def stored_pairs(prepared, split):
-    files = [str(path) for path in prepared.files(split)]
-    records = tf.data.TFRecordDataset(files).batch(1000).get_single_element()
-    sides = [side.to_list() for side in parse(records)]
+    sides = [side.to_list() for side in stored_ids(prepared, split)]
     return [(tuple(s), tuple(t)) for s, t in zip(*sides, strict=True)]
 
 
@@ -100,7 +95,10 @@ def check_epochs(make):
     assert same(found, batches_of(again.dataset))
     assert same(found, batches_of(first.dataset))
     assert not same(found, batches_of(other.dataset))
-    for start in (1, 2, len(found) // 2, len(found) - 1):
+    first.epoch = 2
+    assert not same(found, batches_of(first.dataset))
+    first.epoch = 3
+    for start in (1, 2, len(found) // 2, len(found) - 1, len(found)):
         first.first_batch = start
         assert same(batches_of(first.dataset), found[start:])
 
@@ -215,16 +213,10 @@ def test_padded_lengths_leave_the_batches_as_they_are(prepared, two_epochs):
     assert pairs_in(theirs) == pairs_in(map(without_blank, ours))
 
 
-def test_order_follows_from_seed_and_epoch(prepared, two_epochs):
-    _, epochs = two_epochs(130, None)
-    again, other = (training(prepared, seed=seed) for seed in (1, 2))
-    for epoch, found in enumerate(epochs):
-        again.epoch = other.epoch = epoch
-        assert same(found, batches_of(again.dataset))
-        assert not same(found, batches_of(other.dataset))
-    assert not same(*epochs)
-    again.epoch = 0
-    assert same(epochs[0], batches_of(again.dataset))
+@pytest.mark.parametrize("shuffle_buffer", [130, 60])
+def test_order_follows_from_seed_and_epoch(prepared, shuffle_buffer):
+    options = {"shuffle_buffer": shuffle_buffer}
+    check_epochs(functools.partial(training, prepared, **options))
 
 
 def test_pairs_meet_others_in_each_epoch(two_epochs):
@@ -233,16 +225,6 @@ def test_pairs_meet_others_in_each_epoch(two_epochs):
         {frozenset(unframed(batch)) for batch in found} for found in epochs
     ]
     assert len(together[0] & together[1]) < len(together[0]) / 2
-
-
-@pytest.mark.parametrize("shuffle_buffer", [130, 60])
-def test_an_epoch_goes_on_in_its_middle(prepared, shuffle_buffer):
-    batches = training(prepared, shuffle_buffer=shuffle_buffer)
-    batches.epoch = 3
-    whole = batches_of(batches.dataset)
-    for first in (1, len(whole) // 2, len(whole)):
-        batches.first_batch = first
-        assert same(batches_of(batches.dataset), whole[first:])
 
 
 @pytest.mark.medium
@@ -262,13 +244,7 @@ print(digest.hexdigest())
 """
     here = {}
     exec(code, {"print": lambda digest: here.update(digest=digest)})
-    there = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    there = run_python("-c", code, TF_CPP_MIN_LOG_LEVEL="0")
     assert there.stdout.strip() == here["digest"]
     # A page of text that TensorFlow has for datasets of ragged rows.
     assert "Type inference failed" not in there.stderr
@@ -350,79 +326,16 @@ def fit(dataset, **options):
     reader().fit(dataset, shuffle=False, verbose=0, **options)
 
 
-class Recorder(keras.callbacks.Callback):
-    """Sets the epoch as a trainer does; counts the batches of each."""
-
-    def __init__(self, batches):
-        super().__init__()
-        self.batches = batches
-        self.counts = []
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.batches.epoch = epoch
-        self.counts.append(0)
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.counts[-1] += 1
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.batches.first_batch = 0
-
-
-@pytest.fixture
-def planned(monkeypatch):
-    """Every (epoch, first batch) that iterators asked for, in order."""
-    calls = []
-    plan = TrainingBatches._plan_epoch
-
-    def record(self, epoch, first_batch):
-        calls.append((int(epoch), int(first_batch)))
-        return plan(self, epoch, first_batch)
-
-    monkeypatch.setattr(TrainingBatches, "_plan_epoch", record)
-    return calls
-
-
-def test_fit_reads_the_epoch_set_when_it_begins(prepared, planned):
-    batches = training(prepared)
-    recorder = Recorder(batches)
-    fit(batches.dataset, epochs=4, callbacks=[recorder])
-    assert recorder.counts == [batches.batches_per_epoch] * 4
-    started = [call for call, _ in itertools.groupby(planned)]
-    # Keras may take one batch before training, to build the model.
-    assert started == [(0, 0), (1, 0), (2, 0), (3, 0)]
-
-
-@pytest.mark.medium
-def test_fit_goes_on_in_the_middle_and_runs_later_epochs_whole(
-    prepared, planned
-):
-    batches = training(prepared)
-    count = batches.batches_per_epoch
-    batches.epoch, batches.first_batch = 1, 5
-    assert int(batches.dataset.cardinality()) == count - 5
-    recorder = Recorder(batches)
-    # Keras gives every epoch of a call as many steps as the first.
-    for start, end in ((1, 2), (2, 4)):
-        fit(
-            batches.dataset,
-            initial_epoch=start,
-            epochs=end,
-            callbacks=[recorder],
-        )
-    assert recorder.counts == [count - 5, count, count]
-    started = [call for call, _ in itertools.groupby(planned)]
-    assert started == [(1, 5), (2, 0), (3, 0)]
-
-
 def test_fit_goes_on_after_the_last_batch_of_an_epoch(prepared):
-    batches = training(prepared)
-    batches.epoch, batches.first_batch = 0, batches.batches_per_epoch
-    recorder = Recorder(batches)
+    batches, steps = training(prepared), []
+    batches.first_batch = batches.batches_per_epoch
+    counting = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: steps.append(batch)
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Your input ran out of data")
-        fit(batches.dataset, epochs=1, callbacks=[recorder])
-    assert recorder.counts == [0]
+        fit(batches.dataset, epochs=1, callbacks=[counting])
+    assert steps == []
 
 
 def test_evaluate_ends_without_a_warning(prepared):
@@ -464,13 +377,3 @@ def test_empty_shards_do_no_harm(write, tmp_path):
     found = batches_of(batches.dataset)
     assert len(found) == batches.batches_per_epoch
     assert sorted(pairs_in(found)) == sorted(stored_pairs(prepared, "train"))
-
-
-def test_padding_share_on_a_part_of_a_corpus(corpus_files, write, tmp_path):
-    with corpus_files[0].open(encoding="utf-8") as lines:
-        part = "".join(itertools.islice(lines, 0, None, 5))
-    path = write("part.tsv", part)
-    prepared = prepare([path], tmp_path / "out", word_data())
-    # A fifth of the corpus, in batches of a fifth of their size.
-    batches = TrainingBatches(prepared, batch_tokens=819)
-    assert padding_share(batches.dataset.as_numpy_iterator()) < 0.08

@@ -1,10 +1,8 @@
-import numpy as np
 import pytest
 
 from keras_transformer.data.cleaning import (
     Cleaner,
     CleaningReport,
-    keep_by_length,
     script_hint,
 )
 from tests.word_data import word_data
@@ -45,40 +43,6 @@ def test_a_pair_counts_under_the_first_check_that_drops_it():
     assert cleaned(pairs)[1] == {"empty": 1}
     assert cleaned(pairs, check=False, **options)[1] == {"empty": 1}
     assert cleaned([], **options) == ([], {})
-
-
-def test_a_pair_counts_under_the_first_length_that_drops_it():
-    config = word_data(max_length=10, max_length_ratio=2.0)
-    report = CleaningReport()
-    report.read = 7
-    kept = keep_by_length(
-        np.array([4, 0, 11, 30, 5, 2, 2]),
-        np.array([4, 20, 11, 2, 10, 5, 4]),
-        config,
-        report,
-    )
-    np.testing.assert_array_equal(kept, [1, 0, 0, 0, 1, 0, 1])
-    assert report.kept == 3
-    assert report.dropped.total() == 4
-    for reason, count in {
-        "empty": 1,
-        "over_long": 2,
-        "length_ratio": 1,
-    }.items():
-        assert report.to_dict()[reason] == count
-
-
-@pytest.mark.parametrize(
-    ("ratio", "check"),
-    [(0.0, True), (2.0, False)],
-    ids=["no limit", "no check"],
-)
-def test_length_ratio_is_an_option(ratio, check):
-    report = CleaningReport()
-    config = word_data(max_length_ratio=ratio)
-    lengths = np.array([1]), np.array([50])
-    assert keep_by_length(*lengths, config, report, check_ratio=check).all()
-    assert report.dropped.total() == 0
 
 
 @pytest.mark.parametrize(

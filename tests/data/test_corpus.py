@@ -81,20 +81,6 @@ def test_two_files_are_read_line_by_line(write, read):
         assert list(read([table, spec])) == PAIRS + pairs
 
 
-def test_blocks_number_their_file_and_lines(write):
-    content, _ = CONTENTS["long"]
-    files = [CorpusFile(write(name, content)) for name in "xyz"]
-    blocks = list(read_blocks(files, 2000))
-    assert [*dict.fromkeys(block.corpus for block in blocks)] == [0, 1, 2]
-    assert all(block.file is files[block.corpus] for block in blocks)
-    first = [block for block in blocks if block.corpus == 0]
-    assert len(first) > 2
-    lengths = [len(block.pairs()) for block in first]
-    assert [block.first_line for block in first] == [
-        1 + sum(lengths[:n]) for n in range(len(first))
-    ]
-
-
 def test_file_with_a_comma_in_its_name_is_a_table(write):
     path = write("a,b.tsv", TABLE)
     assert CorpusFile.parse(str(path)).paths == [path]

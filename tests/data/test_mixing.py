@@ -99,16 +99,6 @@ def weighed(corpora, left, temperature):
     return mixture.weights
 
 
-def test_temperature_makes_shares_n_to_the_1_over_t():
-    counts = np.array([100_000, 10_000, 100])
-    weights = weighed(corpora(None, None, None), counts, 5.0)
-    shares = counts * weights
-    np.testing.assert_allclose(
-        shares / shares.sum(), counts**0.2 / (counts**0.2).sum()
-    )
-    assert weights[0] == 1
-
-
 @pytest.mark.parametrize(
     ("tags", "pairs", "temperature", "expected"),
     [

@@ -13,7 +13,7 @@ from keras_transformer.data import blocks, engines, prepare
 from keras_transformer.data.engines import choose_workers
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents
-from tests.processes import children, is_worker, wait_until_gone
+from tests.processes import children, wait_until_gone
 from tests.word_data import word_data
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -138,17 +138,5 @@ def test_an_interrupted_preparation_leaves_nothing(preparing):
     assert said.splitlines()[-1].endswith(
         "interrupted; nothing is half-written"
     )
-    assert not folder.exists()
-    wait_until_gone(workers)
-
-
-@pytest.mark.slow
-def test_a_killed_worker_is_told_in_one_line(preparing):
-    process, workers, folder = preparing
-    os.kill(next(filter(is_worker, workers)), signal.SIGKILL)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert "a preparing worker (process" in said.splitlines()[-1]
-    assert "was killed by SIGKILL" in said.splitlines()[-1]
     assert not folder.exists()
     wait_until_gone(workers)

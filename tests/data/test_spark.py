@@ -106,13 +106,6 @@ def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
 
 @pytest.mark.slow
 @needs_spark
-def test_the_same_data_without_deduplication(spark, files, tmp_path):
-    config = word_data(shard_size=100, remove_duplicates=False)
-    assert_same([files / "odd*1[x].tsv"], config, tmp_path)
-
-
-@pytest.mark.slow
-@needs_spark
 def test_the_same_data_with_terms(spark, files, tmp_path):
     terms = tmp_path / "terms.tsv"
     terms.write_text("cat\t猫\nstar\t次\n", encoding="utf-8")

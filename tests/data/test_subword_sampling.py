@@ -1,6 +1,5 @@
 import functools
 
-import numpy as np
 import pytest
 
 from keras_transformer.config import Config
@@ -55,27 +54,6 @@ def texts(prepared, batches):
         ]
         pairs += zip(*sides, strict=True)
     return sorted(pairs)
-
-
-@pytest.mark.medium
-def test_text_stays_and_pieces_change_with_each_epoch(pieces):
-    plain = TrainingBatches(pieces, batch_tokens=1000, shuffle_buffer=60)
-    batches = training(pieces)
-    wanted = texts(pieces, batches_of(plain.dataset))
-    lengths = []
-    for epoch in range(2):
-        plain.epoch = batches.epoch = epoch
-        stored, drawn = batches_of(plain.dataset), batches_of(batches.dataset)
-        assert len(drawn) == len(stored) == batches.batches_per_epoch
-        assert texts(pieces, drawn) == wanted
-        lengths.append(sum(int((f["source_ids"] != 0).sum()) for f, _ in drawn))
-        assert lengths[-1] > sum(
-            int((f["source_ids"] != 0).sum()) for f, _ in stored
-        )
-        # The targets have no SentencePiece model.
-        for (_, labels), (_, new_labels) in zip(stored, drawn, strict=True):
-            np.testing.assert_array_equal(labels, new_labels)
-    assert lengths[0] != lengths[1]
 
 
 def test_pieces_follow_from_seed_and_epoch(pieces):

@@ -6,15 +6,13 @@ import random
 import re
 
 import pytest
-import tensorflow as tf
 
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.records import parse
 from keras_transformer.data.term_annotation import TermAnnotator
 from keras_transformer.data.word_links import WordLinks
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
-from tests.data.conftest import contents
+from tests.data.conftest import contents, stored_ids
 from tests.word_data import word_data
 
 NOTHING = WordLinks(None)
@@ -87,11 +85,8 @@ OPTIONS = {
 def records(prepared, split):
     """The source tokens of a split's pairs, joined."""
     tokens = prepared.source_tokenizer.tokens()
-    files = [str(path) for path in prepared.files(split)]
-    batch = tf.data.TFRecordDataset(files).batch(1000).get_single_element()
-    return [
-        " ".join(tokens[i] for i in ids) for ids in parse(batch)[0].to_list()
-    ]
+    sources, _ = stored_ids(prepared, split)
+    return [" ".join(tokens[i] for i in ids) for ids in sources.to_list()]
 
 
 @pytest.fixture(scope="module")

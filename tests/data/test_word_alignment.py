@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from keras_transformer.data import word_alignment
-from keras_transformer.data.model_1 import link
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.records import Ids
 from keras_transformer.data.word_alignment import WordAligner
@@ -21,15 +20,6 @@ def sides_of(pairs):
         )
         for side in zip(*pairs, strict=True)
     ]
-
-
-def test_the_prior_falls_off_the_diagonal():
-    links = link(*sides_of([([4, 5], [6, 7]), ([8], [9])]), diagonal=True)
-    # The first target token: of none, of 4, of 5; then the second.
-    near, far = 1.0, np.exp(-4 * 0.5)
-    none = 0.08 / 0.92 * (near + far)
-    expected = [none, near, far, none, far, near, 0.08 / 0.92, 1.0]
-    np.testing.assert_allclose(links.prior, expected, rtol=1e-6)
 
 
 @pytest.fixture(scope="module")
