@@ -12,9 +12,7 @@ from keras_transformer.training.averaging import EpochAverage
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 from tests.toy_models import (
-    assert_same_weights,
     difference,
-    fit_in_two_parts,
     weights_of,
 )
 
@@ -66,20 +64,6 @@ def test_the_mean_is_scored_on_dev(averaged, prepared):
     assert first["val_average_cross_entropy"] == pytest.approx(
         first["val_cross_entropy"], rel=1e-5
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stop_after", [20, 27])
-def test_a_resumed_run_has_the_same_mean(
-    averaged, averaging, prepared, tmp_path, stop_after
-):
-    run, model = fit_in_two_parts(
-        tmp_path / "run", averaging, prepared, stop_after, measure=scores()
-    )
-    assert_same_weights((model, averaged[1]), 1e-4)
-    means = [each.load_model("average") for each in (run, averaged[0])]
-    assert_same_weights(means, 1e-4)
-    assert files(run) == files(averaged[0])
 
 
 def test_a_better_mean_becomes_the_best(averaged):

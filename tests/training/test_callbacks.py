@@ -49,18 +49,49 @@ def logs(name, *values):
     return [{} if value is None else {name: value} for value in values]
 
 
-def test_the_lowest_loss_is_the_best():
-    epochs = logs("val_cross_entropy", 3.0, 2.0, 2.0, float("nan"), 2.5)
-    assert watch(epochs) == (2, None)
+def means(*pairs):
+    """Logs of epochs whose losses, and their means', are these."""
+    return [
+        {DEV: own, "val_average_cross_entropy": mean} for own, mean in pairs
+    ]
 
 
-def test_without_dev_the_newest_is_the_best_and_patience_is_not_lost():
-    epochs = logs("cross_entropy", 3.0, 1.0, 2.0, 2.0)
-    options = {"has_dev": False, "early_stopping": 1}
-    assert watch(epochs, **options) == (4, None)
-    for epochs_averaged, best in ((2, "average at 3"), (3, 4)):
-        options["average_epochs"] = epochs_averaged
-        assert watch(epochs, **options) == (best, None)
+NAN = float("nan")
+DEV, BLEU = "val_cross_entropy", "val_bleu"
+LAST = {"best_by": "last"}
+MEAN = {**LAST, "average_epochs": 2}
+BY_BLEU = {"best_by": "bleu", "bleu_every": 2, "early_stopping": 2}
+NO_DEV = {"has_dev": False, "early_stopping": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "epochs", "best", "stopped"),
+    [
+        ({}, logs(DEV, 3.0, 2.0, 2.0, NAN, 2.5), 2, None),
+        # Without dev the newest, and patience is not lost.
+        (NO_DEV, logs("cross_entropy", 3.0, 1.0, 2.0, 2.0), 4, None),
+        # The mean, too, but not while training is young.
+        ({**NO_DEV, "average_epochs": 2}, [{}] * 4, "average at 3", None),
+        ({**NO_DEV, "average_epochs": 3}, [{}] * 4, 4, None),
+        (LAST, logs(DEV, 3.0, 2.0, NAN, 2.5), 4, None),
+        # Once training has diverged the newest is not the best.
+        (LAST, logs(DEV, 3.0, 2.0, NAN, NAN), 2, None),
+        (LAST, logs("loss", 3.0, 2.0, NAN, NAN), 2, None),
+        (MEAN, means((3.0, 3.0), (2.0, 2.0), (NAN, NAN)), "average at 1", None),
+        (MEAN, means((3.0, 3.0), (3.0, NAN)), 2, None),
+        # A mean counts if it is no worse than the newest.
+        (MEAN, means((3.0, 3.0), (2.5, 2.6)), 2, None),
+        (MEAN, means((3.0, 3.0), (2.5, 2.5)), "average at 1", None),
+        # What is no number is never the best, and uses up patience.
+        ({"early_stopping": 3}, logs(DEV, *[NAN] * 5), None, 3),
+        # Without a score in between there is nothing to lose patience over.
+        (BY_BLEU, logs(BLEU, None, 10.0, None, 12.0, None, 13.0), 6, None),
+        (BY_BLEU, logs(BLEU, None, 10.0, None, 9.0, None, 13.0), 2, 4),
+        (BY_BLEU, logs(BLEU, None, 10.0, None, None, None, 9.0), 2, 6),
+    ],
+)
+def test_the_best_epoch_and_the_last(options, epochs, best, stopped):
+    assert watch(epochs, **options) == (best, stopped)
 
 
 def test_weights_that_are_no_numbers_end_training():
@@ -86,62 +117,6 @@ def test_the_highest_bleu_is_the_best_whatever_the_loss():
         epoch["val_cross_entropy"] = loss
     assert watch(epochs, best_by="bleu", bleu_every=1) == (2, None)
     assert watch(epochs) == (3, None)
-
-
-def test_the_newest_is_the_best_where_that_is_asked():
-    epochs = logs("val_cross_entropy", 3.0, 2.0, float("nan"), 2.5)
-    assert watch(epochs, best_by="last") == (4, None)
-
-
-@pytest.mark.parametrize(
-    ("mean", "best"), [(2.6, 3), (2.5, "average at 2"), (2.4, "average at 2")]
-)
-def test_a_mean_that_is_no_worse_than_the_newest_is_the_best(mean, best):
-    epochs = logs("val_cross_entropy", 4.0, 3.0, 2.5)
-    for epoch, value in zip(epochs, (4.0, 3.5, mean), strict=True):
-        epoch["val_average_cross_entropy"] = value
-    options = {"best_by": "last", "average_epochs": 2}
-    assert watch(epochs, **options) == (best, None)
-
-
-@pytest.mark.parametrize("name", ["loss", "val_cross_entropy"])
-def test_the_newest_is_not_the_best_once_training_has_diverged(name):
-    nan = float("nan")
-    epochs = logs(name, 3.0, 2.0, nan, nan)
-    assert watch(epochs, best_by="last") == (2, None)
-    for epoch in epochs[:2]:
-        epoch["val_average_cross_entropy"] = 1.0
-        epoch.setdefault("val_cross_entropy", 1.0)
-    assert watch(epochs, best_by="last", average_epochs=2) == (
-        "average at 1",
-        None,
-    )
-
-
-def test_a_mean_with_weights_that_are_no_numbers_is_not_the_best():
-    epochs = logs("val_average_cross_entropy", 3.0, float("nan"))
-    for epoch in epochs:
-        epoch["val_cross_entropy"] = 3.0
-    assert watch(epochs, best_by="last", average_epochs=2) == (2, None)
-
-
-def test_a_loss_that_is_no_number_is_never_the_best_and_uses_up_patience():
-    epochs = logs("val_cross_entropy", *[float("nan")] * 5)
-    assert watch(epochs, early_stopping=3) == (None, 3)
-
-
-@pytest.mark.parametrize(
-    ("bleu", "best", "stopped"),
-    [
-        # Without a score in between there is nothing to lose patience over.
-        ([None, 10.0, None, 12.0, None, 13.0], 6, None),
-        ([None, 10.0, None, 9.0, None, 13.0], 2, 4),
-        ([None, 10.0, None, None, None, 9.0], 2, 6),
-    ],
-)
-def test_patience_counts_to_the_newest_bleu(bleu, best, stopped):
-    options = {"best_by": "bleu", "bleu_every": 2, "early_stopping": 2}
-    assert watch(logs("val_bleu", *bleu), **options) == (best, stopped)
 
 
 def test_an_average_is_the_best_only_where_it_beats_all_before():

@@ -29,17 +29,6 @@ def log_softmax(logits):
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
-def test_equals_the_notebooks_divergence_less_its_constant(epsilon):
-    labels = LABELS.reshape(-1)
-    target = smoothed_target(labels, 7, epsilon)
-    log_probabilities = log_softmax(LOGITS.reshape(-1, 7).astype("float64"))
-    entropy = np.where(target > 0, target * np.log(target + 1e-300), 0)
-    divergence = (entropy - target * log_probabilities).sum() / 5
-    loss = float(SmoothedCrossEntropy(epsilon)(LABELS, LOGITS))
-    assert loss + kl_constant(epsilon, 7) == pytest.approx(divergence, 1e-5)
-
-
 def test_equals_the_notebook_per_token(notebook):
     labels, logits = notebook["target_ids"][:, 1:], notebook["logits"]
     for epsilon, expected in zip(
@@ -48,14 +37,6 @@ def test_equals_the_notebook_per_token(notebook):
         loss = float(SmoothedCrossEntropy(float(epsilon))(labels, logits))
         constant = kl_constant(float(epsilon), logits.shape[-1])
         assert loss + constant == pytest.approx(float(expected), abs=1e-4)
-
-
-def test_padding_changes_nothing():
-    loss = SmoothedCrossEntropy(0.1)
-    before = float(loss(LABELS, LOGITS))
-    labels = np.pad(LABELS, ((0, 1), (0, 2)))
-    logits = np.pad(LOGITS, ((0, 1), (0, 2), (0, 0)), constant_values=9.0)
-    assert float(loss(labels, logits)) == pytest.approx(before, rel=1e-6)
 
 
 @pytest.mark.parametrize("rows", [2, 3])

@@ -20,6 +20,7 @@ PIECES = {"source_tokenizer": "sentencepiece", "source_vocabulary_size": 64}
 SHARED = {"shared_vocabulary": True, "source_vocabulary_size": 64}
 # Settings of the data, and of the model.
 KINDS = {
+    "shared": (SHARED, {"tied_embeddings": "all", "output_bias": True}),
     "words": ({"target_tokenizer": "word"}, {}),
     "characters": (
         {"target_tokenizer": "character"},
@@ -30,7 +31,6 @@ KINDS = {
         {"tied_embeddings": "target", "output_bias": True},
     ),
     "bpe": ({**PIECES, "sentencepiece_model": "bpe"}, {}),
-    "shared": (SHARED, {"tied_embeddings": "all", "output_bias": True}),
 }
 
 
@@ -61,6 +61,10 @@ def runs(request, tmp_path_factory):
     )
     child = Run.create(folder / "child", config, data, parent)
     return parent, data, child
+
+
+# For what doesn't depend on the kind.
+ONE_KIND = pytest.mark.parametrize("runs", ["shared"], indirect=True)
 
 
 def sizes_of(run):
@@ -107,6 +111,7 @@ def test_new_rows_are_means(runs):
         np.testing.assert_allclose(means[2], expected, atol=1e-6)
 
 
+@ONE_KIND
 def test_new_tokens_are_learned(runs):
     _, data, child = runs
     before = child.load_model("initial")
@@ -139,6 +144,7 @@ def test_a_model_without_symbols_gets_them(runs, tmp_path):
         assert ids[-1] == size + NUMBERS
 
 
+@ONE_KIND
 def test_fewer_or_other_tokens_are_refused(runs, tmp_path):
     parent, _, child = runs
     child.save_weights(child.load_model("initial"), "best", 1, {})
@@ -153,6 +159,7 @@ def test_fewer_or_other_tokens_are_refused(runs, tmp_path):
             Run.create(tmp_path / "run", child.config, data, child)
 
 
+@ONE_KIND
 def test_a_deeper_model_may_have_more_tokens(runs, tmp_path):
     parent, data, _ = runs
     deep = {"model": {"num_decoder_layers": 1 + MODEL["num_decoder_layers"]}}
@@ -167,6 +174,7 @@ def test_a_deeper_model_may_have_more_tokens(runs, tmp_path):
     np.testing.assert_allclose(after[..., :size], before, atol=1e-5)
 
 
+@ONE_KIND
 def test_a_token_has_no_white_space(runs):
     parent, _, _ = runs
     for wrong in ("a b", "", "\u3000"):

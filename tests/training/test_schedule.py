@@ -8,14 +8,6 @@ from keras_transformer.training.optimizer import DenseAdam
 from keras_transformer.training.schedule import WarmupSchedule
 
 
-def test_values_worked_by_hand():
-    rate = WarmupSchedule(d_model=256, warmup_steps=100, factor=2.0)
-    # First update: 2 / 16 * 1 * 100^-1.5; peak at step 100: 2 / 16 * 0.1.
-    assert float(rate(0)) == pytest.approx(0.125 * 1e-3)
-    assert float(rate(99)) == pytest.approx(0.0125)
-    assert float(rate(399)) == pytest.approx(0.125 / 20)
-
-
 def test_equals_the_notebook(notebook):
     for step, d_model, warmup, factor, rate in notebook["noam_rates"]:
         ours = WarmupSchedule(int(d_model), int(warmup), float(factor))
