@@ -18,6 +18,7 @@ from keras_transformer.data.prepared import PreparedData
 from keras_transformer.exporting.verification import c_api
 from keras_transformer.exporting.writer import saved_model
 from tests.built_once import built_once
+from tests.serving.conftest import serve  # noqa: F401
 from tests.toy_models import MODEL, write_corpus
 from tests.toy_runs import CONFIGURABLE, write_run
 
@@ -68,10 +69,9 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="session")
 def data(tmp_path_factory, corpus):
     def prepare(out):
-        options = ["--train", str(corpus / "train.tsv")]
-        options += ["--dev", str(corpus / "dev.tsv"), "--out", str(out)]
+        files = ["--train", corpus / "train.tsv", "--dev", corpus / "dev.tsv"]
         keep = "--set=data.remove_duplicates=false"
-        assert main(["prepare", *options, *DATA_OPTIONS, keep]) == 0
+        call("prepare", *files, "--out", out, *DATA_OPTIONS, keep)
 
     return built_once(tmp_path_factory, "toy_data", prepare)
 
@@ -105,9 +105,14 @@ each_configurable = pytest.mark.parametrize(
 )
 
 
+def call(*arguments, status=0):
+    """Runs a command, which exits with a status."""
+    assert main([str(a) for a in arguments]) == status
+
+
 def train_once(data, out, *options):
-    words = ["train", "--data", str(data), "--out", str(out), "--epochs", "1"]
-    assert main([*words, *options, *TRAIN_OPTIONS]) == 0
+    words = ["--data", data, "--out", out, "--epochs=1"]
+    call("train", *words, *options, *TRAIN_OPTIONS)
 
 
 @pytest.fixture(scope="session")
@@ -128,8 +133,7 @@ def export(tmp_path_factory, run):
             # The checks take long; those of tests/export run them.
             patch.setattr(saved_model, "check_in_fresh_process", lambda _: ())
             # So that long texts are truncated.
-            words = ["--run", str(run), "--out", str(base), "--sentences=keep"]
-            assert main(["export", *words]) == 0
+            call("export", "--run", run, "--out", base, "--sentences=keep")
 
     return built_once(tmp_path_factory, "toy_export", build) / "toy"
 
@@ -147,7 +151,7 @@ def succeed(capsys):
 
     def run(*arguments):
         capsys.readouterr()
-        assert main([str(a) for a in arguments]) == 0
+        call(*arguments)
         return capsys.readouterr()
 
     return run
@@ -174,6 +178,21 @@ def refuses(capsys):
         return last
 
     return check
+
+
+@pytest.fixture
+def not_installed(monkeypatch):
+    """Has a package look as if it weren't installed."""
+    find = importlib.util.find_spec
+
+    def remove(package):
+        monkeypatch.setattr(
+            importlib.util,
+            "find_spec",
+            lambda name, *rest: None if name == package else find(name, *rest),
+        )
+
+    return remove
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from keras_transformer.config import Config
 from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from tests.built_once import built_once
-from tests.cli.conftest import ROOT, each_configurable, start
+from tests.cli.conftest import ROOT, call, each_configurable, start
 from tests.importing.conftest import folders  # noqa: F401
 from tests.toy_models import VARIANTS, small_transformer
 from tests.toy_runs import LETTERS, SHAPE, write_run
@@ -45,51 +45,59 @@ def here(monkeypatch):
         monkeypatch.setattr(where, "check_in_fresh_process", check)
 
 
-def export(run, out, *options):
-    words = ["--run", str(run), "--out", str(out), "--format=ctranslate2"]
-    return main(["export", *words, *options])
+def export_words(run, out):
+    return ["export", "--format=ctranslate2", "--run", run, "--out", out]
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory, toy):
     """Checked in a fresh process."""
-
-    def build(folder):
-        assert export(toy, folder) == 0
-
-    return built_once(tmp_path_factory, "ct2_export", build)
+    return built_once(
+        tmp_path_factory,
+        "ct2_export",
+        lambda out: call(*export_words(toy, out)),
+    )
 
 
 @pytest.fixture
-def translate(tmp_path, capsys):
+def checked(succeed):
+    """Exports to a new folder: its translations have been found the same."""
+
+    def export(*words):
+        report = json.loads(succeed(*words, "--json").out.splitlines()[-1])
+        details = {c["name"]: c["detail"] for c in report["checks"]}
+        assert details["greedy_translations_agree"] == "12 of 12 the same"
+        said = details["log_probabilities_agree"]
+        assert float(said.split()[4]) < 1e-5
+
+    return export
+
+
+@pytest.fixture
+def translate(tmp_path, succeed):
     """What a model makes of lines."""
     path = tmp_path / "lines.txt"
 
     def translate(*options, lines=LINES):
         path.write_text("".join(f"{line}\n" for line in lines))
-        capsys.readouterr()
-        words = ["translate", *map(str, options), "--input", str(path)]
-        assert main([*words, "--workers=1"]) == 0
-        return capsys.readouterr().out.splitlines()
+        words = [*options, "--input", path, "--workers=1"]
+        return succeed("translate", *words).out.splitlines()
 
     return translate
 
 
 @pytest.mark.medium
 @each_configurable
-def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
+def test_translates_as_the_run_does(
+    variant, tmp_path, here, checked, translate
+):
     from keras_transformer.exporting.ctranslate2_session import (
         CTranslate2Session,
     )
 
     run, out = tmp_path / "run", tmp_path / "out"
     write_run(run, variant)
-    assert export(run, out, "--json") == 0
-    report = json.loads(capsys.readouterr().out.splitlines()[-1])
-    details = {c["name"]: c["detail"] for c in report["checks"]}
-    assert details["greedy_translations_agree"] == "12 of 12 the same"
-    said = details["log_probabilities_agree"]
-    assert float(said.split()[4]) < 1e-5
+    checked(*export_words(run, out))
     greedy = ["--beam-size=1"]
     ours = translate("--run", run, *greedy)
     assert len(ours) == len(LINES)
@@ -124,9 +132,9 @@ def test_sentencepiece_and_origin_travel(
     translate,
 ):
     run, out = tmp_path / "run", tmp_path / "out"
-    words = [str(folders["big"]), "--out", str(run)]
-    assert main(["import", *words, "--source-prefix=>>cmn_Hans<<"]) == 0
-    assert export(run, out) == 0
+    prefix = "--source-prefix=>>cmn_Hans<<"
+    call("import", folders["big"], "--out", run, prefix)
+    call(*export_words(run, out))
     lines = ["I go.", "", "He wants to go to Shanghai."]
     options = ["--beam-size=1", "--set=decoding.max_length=20"]
     ours = translate("--run", run, *options, lines=lines)
@@ -137,46 +145,28 @@ def test_sentencepiece_and_origin_travel(
     assert (out / "imported" / "README.md").is_file()
 
 
-@pytest.mark.parametrize(
-    "banned",
-    [
-        ["--set=decoding.banned_tokens=[<unk>]"],
-        ["--set=decoding.banned_tokens=[m, i]"],
-        ["--set=decoding.banned_tokens=[<unk>, a]"],
-    ],
-)
+@pytest.mark.parametrize("banned", ["[<unk>]", "[m, i]", "[<unk>, a]"])
 def test_a_search_that_bans_tokens_is_exported(
-    banned, toy, tmp_path, here, capsys, translate
+    banned, toy, tmp_path, here, checked, translate
 ):
-    out = tmp_path / "out"
-    assert export(toy, out, "--json", *banned) == 0
-    report = json.loads(capsys.readouterr().out.splitlines()[-1])
-    details = {c["name"]: c["detail"] for c in report["checks"]}
-    assert details["greedy_translations_agree"] == "12 of 12 the same"
-    said = details["log_probabilities_agree"]
-    assert float(said.split()[4]) < 1e-5
-    greedy = ["--beam-size=1", *banned]
-    ours = translate("--run", toy, *greedy)
+    out, bans = tmp_path / "out", f"--set=decoding.banned_tokens={banned}"
+    checked(*export_words(toy, out), bans)
+    ours = translate("--run", toy, "--beam-size=1", bans)
     assert translate("--ctranslate2", out, "--beam-size=1") == ours
 
 
-def test_describes_itself_and_is_checked_again(exported, here, capsys):
-    assert main(["info", str(exported)]) == 0
-    said = capsys.readouterr().out
+def test_describes_itself_and_is_checked_again(exported, here, succeed):
+    said = succeed("info", exported).out
     assert "export for CTranslate2" in said
     assert "apache-2.0" in said
-    assert (exported / "imported" / "README.md").is_file()
-    assert main(["export", "--verify-only", str(exported)]) == 0
-    assert capsys.readouterr().out.count("passed") == 5
+    said = succeed("export", "--verify-only", exported).out
+    assert said.count("passed") == 5
 
 
 @pytest.mark.parametrize("longest", [3, 6])
 def test_what_is_truncated_is_so_for_the_run(exported, toy, translate, longest):
-    options = [
-        "--json",
-        "--beam-size=1",
-        f"--set=decoding.max_length={longest}",
-    ]
+    most = f"--set=decoding.max_length={longest}"
+    options = ["--json", "--beam-size=1", most]
     found, expected = (
         [json.loads(row)["truncated"] for row in translate(*where, *options)]
         for where in (("--ctranslate2", exported), ("--run", toy))
@@ -204,16 +194,14 @@ def test_n_best_scores_and_json(exported, toy, translate):
     assert not set("⁇mi") & set(text)
 
 
-def test_evaluates_as_the_run_does(exported, toy, tmp_path, capsys):
+def test_evaluates_as_the_run_does(exported, toy, tmp_path, succeed):
     path = tmp_path / "pairs.tsv"
     lines = [f"{line}\t{'abcdefgh' * n}\n" for n, line in enumerate(LINES, 1)]
     path.write_text("".join(line for line in lines if line[0] != "\t"))
 
     def measured(*options):
-        capsys.readouterr()
-        words = [*map(str, options), "--input", str(path), "--json"]
-        assert main(["evaluate", *words, "--beam-size=1"]) == 0
-        return json.loads(capsys.readouterr().out)
+        words = [*options, "--input", path, "--json", "--beam-size=1"]
+        return json.loads(succeed("evaluate", *words).out)
 
     ours = measured("--run", toy)
     theirs = measured("--ctranslate2", exported)
@@ -224,25 +212,11 @@ def test_evaluates_as_the_run_does(exported, toy, tmp_path, capsys):
     assert 0 < difference < 0.2 * ours["cross_entropy"]
 
 
-def test_evaluate_refuses_a_damaged_folder(exported, tmp_path, refuses):
-    folder = shutil.copytree(exported, tmp_path / "copy")
-    (tmp_path / "pairs.tsv").write_text("aaa\ta\n")
-    truncate(folder)
-    words = ["--ctranslate2", folder, "--input", tmp_path / "pairs.tsv"]
-    refuses("evaluate", *words, says=["model.bin: damaged"])
-    words += ["--weights=best"]
-    refuses("evaluate", *words, says=["--weights goes with --run"])
-
-
 @pytest.mark.parametrize("least", [0, 6])
 def test_limits_are_each_sentences_own(exported, toy, translate, least):
-    options = [
-        *("--beam-size=1", "--set=decoding.max_length_ratio=1"),
-        *(
-            "--set=decoding.max_length_offset=1",
-            f"--set=decoding.min_length={least}",
-        ),
-    ]
+    limits = {"ratio": 1, "offset": 1}
+    options = [f"--set=decoding.max_length_{n}={v}" for n, v in limits.items()]
+    options += ["--beam-size=1", f"--set=decoding.min_length={least}"]
     ours = translate("--run", toy, *options)
     theirs = translate("--ctranslate2", exported, *options)
     assert theirs == ours
@@ -255,7 +229,7 @@ def test_int8_is_smaller_and_translates(
     quantization, exported, toy, tmp_path, here, translate
 ):
     out = tmp_path / "int8"
-    assert export(toy, out, f"--quantization={quantization}") == 0
+    call(*export_words(toy, out), f"--quantization={quantization}")
     sizes = [(f / "model.bin").stat().st_size for f in (out, exported)]
     assert sizes[0] < 0.6 * sizes[1]
     lines = translate("--ctranslate2", out)
@@ -288,60 +262,57 @@ def flip(folder):
     (folder / "model.bin").write_bytes(content)
 
 
-def rewrite_description(folder, **changes):
-    path = folder / "keras_transformer.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+def described(**changes):
+    """A damage: another description."""
+
+    def rewrite(folder):
+        path = folder / "keras_transformer.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return rewrite
 
 
+def another_tokenizer(folder):
+    shutil.rmtree(folder / "target_tokenizer")
+    shutil.copytree(folder / "source_tokenizer", folder / "target_tokenizer")
+
+
+def empty_model(folder):
+    described(files=[])(folder)
+    (folder / "model.bin").write_bytes(b"")
+
+
+ELSEWHERE = [{"name": "../text", "bytes": 4, "sha256": ""}]
+DESCRIPTION = "keras_transformer.json"
 DAMAGES = {
     "truncated": (truncate, "model.bin: damaged"),
     "flipped": (flip, "SHA-256"),
     "no model": (lambda f: (f / "model.bin").unlink(), "model.bin"),
     "no description": (
-        lambda f: (f / "keras_transformer.json").unlink(),
+        lambda f: (f / DESCRIPTION).unlink(),
         "export --format ctranslate2",
     ),
-    "no JSON": (
-        lambda f: (f / "keras_transformer.json").write_text("{"),
-        "keras_transformer.json",
-    ),
-    "other format": (
-        lambda f: rewrite_description(f, format="x"),
-        "keras_transformer.ctranslate2",
-    ),
-    "no files": (lambda f: rewrite_description(f, files=3), "damaged"),
+    "no JSON": (lambda f: (f / DESCRIPTION).write_text("{"), DESCRIPTION),
+    "other format": (described(format="x"), "keras_transformer.ctranslate2"),
+    "no files": (described(files=3), "damaged"),
     "a file elsewhere": (
-        lambda f: rewrite_description(
-            f, files=[{"name": "../text", "bytes": 4, "sha256": ""}]
-        ),
+        described(files=ELSEWHERE),
         "keras_transformer.json: damaged",
     ),
-    "other settings": (
-        lambda f: rewrite_description(f, config={"model": {"d_model": 0}}),
-        "d_model",
-    ),
+    "other settings": (described(config={"model": {"d_model": 0}}), "d_model"),
     "no tokenizer": (
         lambda f: shutil.rmtree(f / "target_tokenizer"),
         "target_tokenizer",
     ),
     "another's tokenizer": (
-        lambda f: (
-            shutil.rmtree(f / "target_tokenizer")
-            or shutil.copytree(f / "source_tokenizer", f / "target_tokenizer")
-        ),
+        another_tokenizer,
         "target_tokenizer: not the tokenizer of this model",
     ),
     "no fingerprint": (
-        lambda f: rewrite_description(f, tokenizers=3),
+        described(tokenizers=3),
         "no fingerprint of source_tokenizer",
     ),
-    "empty model": (
-        lambda f: (
-            rewrite_description(f, files=[])
-            or (f / "model.bin").write_bytes(b"")
-        ),
-        "CTranslate2 can't load it",
-    ),
+    "empty model": (empty_model, "CTranslate2 can't load it"),
 }
 
 
@@ -356,68 +327,46 @@ def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("option", "says"),
     [
-        (["--weights=best"], ["--weights goes with --run"]),
-        (["--alignment"], ["--alignment goes with --run"]),
-        (["--n-best=5"], ["1 to 4", "Received: 5"]),
-        (["--set=decoding.sampling=true"], ["decoding.sampling", "=false"]),
-        (["--set=decoding.repetition_penalty=2"], ["repetition_penalty=1.0"]),
+        ("--weights=best", ["--weights goes with --run"]),
+        ("--alignment", ["--alignment goes with --run"]),
+        ("--n-best=5", ["1 to 4", "Received: 5"]),
+        ("--set=decoding.sampling=true", ["decoding.sampling", "=false"]),
+        ("--set=decoding.repetition_penalty=2", ["repetition_penalty=1.0"]),
         (
-            ["--set=decoding.length_normalization=gnmt"],
+            "--set=decoding.length_normalization=gnmt",
             ["length_normalization=average"],
         ),
-        (["--set=decoding.banned_tokens=[Q]"], ["not in the target's", "'Q'"]),
+        ("--set=decoding.banned_tokens=[Q]", ["not in the target's", "'Q'"]),
     ],
 )
 def test_options_that_it_lacks_are_refused(
-    options, says, exported, tmp_path, refuses
+    option, says, exported, tmp_path, refuses
 ):
     (tmp_path / "text").write_text("aaa\n")
-    text = ("--input", tmp_path / "text")
-    refuses("translate", "--ctranslate2", exported, *text, *options, says=says)
+    words = ["--ctranslate2", exported, "--input", tmp_path / "text"]
+    refuses("translate", *words, option, says=says)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--precision=bfloat16"], ["precision goes with format"]),
-        (["--set=decoding.precision=bfloat16"], ["decoding.precision"]),
-    ],
-)
 def test_exports_that_cannot_be_are_refused(
-    options, says, toy, tmp_path, refuses
-):
-    words = ["--run", toy, "--out", tmp_path / "out", "--format=ctranslate2"]
-    refuses("export", *words, *options, says=says)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_language_code_before_translations_is_refused(
-    toy, tmp_path, monkeypatch, refuses
-):
-    from keras_transformer.text import CharacterTokenizer
-
-    monkeypatch.setattr(CharacterTokenizer, "first_id", lambda self: 4)
-    words = ["--run", toy, "--out", tmp_path / "out", "--format=ctranslate2"]
-    refuses("export", *words, says=["language code", "TensorFlow Serving"])
-
-
-def test_nothing_is_overwritten(toy, exported, refuses):
-    words = ["--run", toy, "--out", exported, "--format=ctranslate2"]
-    refuses("export", *words, says=[exported])
-
-
-def test_a_failed_check_publishes_nothing(
-    toy, tmp_path, monkeypatch, here, refuses
+    toy, exported, tmp_path, monkeypatch, refuses, here
 ):
     from keras_transformer.exporting.ctranslate2_folder import QUANTIZATIONS
+    from keras_transformer.text import CharacterTokenizer
 
+    words = export_words(toy, tmp_path / "out")
+    refuses(*words, "--precision=bfloat16", says=["precision goes with format"])
+    half = "--set=decoding.precision=bfloat16"
+    refuses(*words, half, says=["decoding.precision"])
+    refuses(*export_words(toy, exported), says=[exported])
+    with monkeypatch.context() as patch:
+        patch.setattr(CharacterTokenizer, "first_id", lambda self: 4)
+        refuses(*words, says=["language code", "TensorFlow Serving"])
+    # A check that fails publishes nothing.
     monkeypatch.setitem(QUANTIZATIONS, "float32", 1e-12)
-    out = tmp_path / "out"
-    words = ["--run", toy, "--out", out, "--format=ctranslate2"]
     says = ["log_probabilities_agree failed", "nothing was published"]
-    refuses("export", *words, says=says)
+    refuses(*words, says=says)
     assert not list(tmp_path.iterdir())
 
 

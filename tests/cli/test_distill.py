@@ -5,19 +5,17 @@ import filecmp
 import json
 import shutil
 
-import keras
 import pytest
 
 from keras_transformer import DecodingConfig, distill
-from keras_transformer.cli import train
-from keras_transformer.cli.main import main
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.translation import distillation
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.workers import RunTranslatorFactory
-from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, read_prepared, start
+from tests.cli.conftest import DATA_OPTIONS, call, read_prepared
 from tests.data.conftest import contents
+from tests.system.test_locks import holding
 
 # A batch of 2 makes shards of 32 sentences, of the toy's 200.
 OPTIONS = ("--batch-size=2", "--beam-size=2", "--workers=1")
@@ -82,10 +80,21 @@ def command(run, data, tmp_path):
 
     def make(*options, out="distilled", data=data, status=0):
         out = tmp_path / out
-        words = ["distill", "--teacher", run, "--data", data, "--out", out]
-        words += [*OPTIONS, *options]
-        assert main([str(word) for word in words]) == status
+        words = ["--teacher", run, "--data", data, "--out", out]
+        call("distill", *words, *OPTIONS, *options, status=status)
         return out
+
+    return make
+
+
+@pytest.fixture
+def prepare(corpus, tmp_path):
+    """Prepares the toy corpus or another one; the folder."""
+
+    def make(*options, train=corpus / "train.tsv"):
+        words = ["--train", train, "--out", tmp_path / "prepared"]
+        call("prepare", *words, *DATA_OPTIONS, *options)
+        return tmp_path / "prepared"
 
     return make
 
@@ -99,9 +108,8 @@ def test_targets_are_what_the_teacher_translates(
     before = pairs_of(data)
     sources = [source for source, _ in before]
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in sources))
-    words = ["translate", "--run", run, "--input", tmp_path / "in"]
-    words += ["--output", tmp_path / "out", "--json", *OPTIONS]
-    assert main([str(word) for word in words]) == 0
+    files = ["--input", tmp_path / "in", "--output", tmp_path / "out"]
+    call("translate", "--run", run, *files, "--json", *OPTIONS)
     lines = map(json.loads, (tmp_path / "out").read_text().splitlines())
     # Those that are cut off by the search's limit teach nothing.
     expected = [
@@ -119,38 +127,13 @@ def test_targets_are_what_the_teacher_translates(
     for side in ("source", "target"):
         tokenizers = [getattr(x, f"{side}_tokenizer") for x in (ours, theirs)]
         assert len({x.fingerprint() for x in tokenizers}) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "distilled",
-        "in",
-        "out",
-    ]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"distilled", "in", "out"}
 
 
-def test_a_student_trains_on_it(script, command, tmp_path, monkeypatch):
-    """The batches are read, and no step is made of them."""
-    read = []
-
-    def fit(model, batches, validation_data, **_):
-        for part in (batches, validation_data):
-            labels = [labels.numpy() for _, labels in part]
-            read.append(sum(map(len, labels)))
-
-    monkeypatch.setattr(keras.Model, "fit", fit)
-    monkeypatch.setattr(train, "best_epoch", lambda run: "")
-    out = command()
-    student = tmp_path / "student"
-    words = ["--data", str(out), "--out", str(student), "--epochs=1"]
-    assert main(["train", *words, *TRAIN_OPTIONS]) == 0
-    assert read == [200, 20]
-    manifest = json.loads((student / "manifest.json").read_text())
-    assert manifest["data"]["fingerprint"] == PreparedData.load(out).fingerprint
-
-
-def test_info_says_what_it_was_made_of(script, command, run, data, capsys):
+def test_info_says_what_it_was_made_of(script, command, run, data, succeed):
     out = command("--n-best=2", "--mix=0.5:1")
-    capsys.readouterr()
-    assert main(["info", str(out), "--json"]) == 0
-    described = json.loads(capsys.readouterr().out)["distilled"]
+    described = json.loads(succeed("info", out, "--json").out)["distilled"]
     teacher = json.loads((run / "manifest.json").read_text())
     notes = json.loads((run / "weights" / "best.json").read_text())
     assert described["teacher"]["run"] == str(run)
@@ -200,67 +183,47 @@ def test_weights_are_those_of_prepare(script, command, data):
             assert 2 * counts[pair] <= count <= 4 * counts[pair]
 
 
-def test_shards_are_as_large_as_those_of_the_data(
-    script, command, corpus, tmp_path
-):
-    small = tmp_path / "small"
-    words = ["--train", corpus / "train.tsv", "--out", small, *DATA_OPTIONS]
-    words += ["--set=data.shard_size=50", "--set=data.remove_duplicates=false"]
-    assert main(["prepare", *map(str, words)]) == 0
+def test_shards_are_as_large_as_those_of_the_data(script, command, prepare):
+    options = ["--set=data.shard_size=50", "--set=data.remove_duplicates=false"]
+    small = prepare(*options)
     out = command("--mix=1:1", data=small)
     sizes = PreparedData.load(out).shard_sizes("train")
-    assert len(sizes) == 8
-    assert sum(sizes) == 400
+    assert (len(sizes), sum(sizes)) == (8, 400)
     assert max(sizes) <= 52
     read_prepared(out)
-    expected = collections.Counter(pairs_of(small))
-    expected.update((source, source) for source, _ in pairs_of(small))
-    assert collections.Counter(pairs_of(out)) == expected
 
 
-def test_no_more_shards_than_sources(script, command, tmp_path):
+def test_no_more_shards_than_sources(script, command, prepare, tmp_path):
     text = tmp_path / "few.tsv"
     text.write_text("one\ttwo\ntwo\tthree\nthree\tone\n")
-    few = tmp_path / "few"
-    words = ["--train", text, "--out", few, *DATA_OPTIONS]
-    assert main(["prepare", *map(str, words), "--set=data.shard_size=1"]) == 0
-    out = command("--mix=1:1", data=few)
+    out = command(
+        "--mix=1:1", data=prepare("--set=data.shard_size=1", train=text)
+    )
     assert PreparedData.load(out).shard_sizes("train") == [2, 2, 2]
 
 
 def test_what_is_no_translation_is_dropped_and_counted(
-    script, command, corpus, tmp_path
+    script, command, prepare
 ):
     def make(factory):
         def translate(lines):
             texts = [["one", "one"], ["", "two"], ["two " * 90, "one"]]
-            translations = [
+            return [
                 Translation(
                     line,
                     [
-                        Hypothesis(text, 0.0, finished=True)
+                        Hypothesis(text, 0.0, finished="four" not in line)
                         for text in texts[len(line.split()) - 2]
                     ],
                     truncated="five" in line,
                 )
                 for line in lines
             ]
-            return [
-                t._replace(
-                    hypotheses=[h._replace(finished=False) for h in t[1]]
-                )
-                if "four" in t.source and "five" not in t.source
-                else t
-                for t in translations
-            ]
 
         return translate
 
     script(make)
-    prepared = tmp_path / "prepared"
-    words = ["--train", corpus / "train.tsv", "--out", prepared, *DATA_OPTIONS]
-    words += ["--set=data.max_length=50"]
-    assert main(["prepare", *map(str, words)]) == 0
+    prepared = prepare("--set=data.max_length=50")
     sources = [source for source, _ in pairs_of(prepared)]
     unread = [s for s in sources if "four" in s or "five" in s]
     lengths = collections.Counter(
@@ -275,13 +238,12 @@ def test_what_is_no_translation_is_dropped_and_counted(
 
 
 def test_nothing_that_is_left_is_an_error(script, command, capsys, tmp_path):
-    script(
-        lambda factory: (
-            lambda lines: [
-                Translation(line, [Hypothesis("", 0.0)]) for line in lines
-            ]
-        )
-    )
+    def make(factory):
+        return lambda lines: [
+            Translation(line, [Hypothesis("", 0.0)]) for line in lines
+        ]
+
+    script(make)
     command(status=2)
     last = capsys.readouterr().err.splitlines()[-1]
     assert "no sentence pair is left" in last
@@ -310,22 +272,17 @@ def test_a_process_killed_at_the_very_end_was_done(
     assert not work.exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--beam-size=3"], "beam_size 2 and not 3"),
-        (["--n-best=2"], "n_best 1 and not 2"),
-        (["--weights=last"], "another model"),
-    ],
-)
-def test_translations_of_other_options_are_refused(
-    script, command, capsys, tmp_path, options, says
-):
+def test_translations_of_other_options_are_refused(script, command, capsys):
     script(lambda factory: stop)
     command(status=2)
-    command(*options, status=2)
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert f"begun with {says}. Accepted: " in last
+    for option, says in (
+        ("--beam-size=3", "beam_size 2 and not 3"),
+        ("--n-best=2", "n_best 1 and not 2"),
+        ("--weights=last", "another model"),
+    ):
+        command(option, status=2)
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert f"begun with {says}. Accepted: " in last
 
 
 def all_but_its_manifest(folder):
@@ -394,19 +351,12 @@ def stop_at_the_end(factory):
     return some
 
 
-def test_two_processes_are_one_too_many(
-    script, command, refuses, run, data, tmp_path
-):
-    from keras_transformer.system.locks import locked
-
+def test_two_processes_are_one_too_many(script, command, capsys, tmp_path):
     work = tmp_path / "distilled.distilling"
     work.mkdir()
-    said = []
-    words = ["--teacher", run, "--data", data, "--out", tmp_path / "distilled"]
-    with locked(work / "lock", str):
-        process = start("distill", *words, *OPTIONS)
-        said = process.communicate()[1].splitlines()
-    assert process.returncode == 2
+    with holding(work / "lock"):
+        command(status=2)
+    said = capsys.readouterr().err.splitlines()
     assert "distills there. Accepted: another --out" in said[-1]
 
 
@@ -438,13 +388,10 @@ def test_data_and_teachers_that_are_refused(refuses, run, data, tmp_path):
     ],
 )
 def test_a_teacher_of_other_languages_or_tags(
-    refuses, run, corpus, tmp_path, options, says
+    refuses, run, prepare, tmp_path, options, says
 ):
-    other = tmp_path / "other"
-    words = ["--train", corpus / "train.tsv", "--out", other]
-    words += [*DATA_OPTIONS, *options]
-    assert main(["prepare", *map(str, words)]) == 0
-    words = ["--teacher", run, "--data", other, "--out", tmp_path / "out"]
+    data = prepare(*options)
+    words = ["--teacher", run, "--data", data, "--out", tmp_path / "out"]
     refuses("distill", *words, says=says)
     assert not list(tmp_path.glob("out*"))
 
@@ -486,11 +433,8 @@ def test_from_python(script, run, data, tmp_path):
 
 
 def test_the_current_folder_may_become_the_new_one(
-    run, data, tmp_path, monkeypatch
+    script, run, data, tmp_path, monkeypatch
 ):
-    out = tmp_path / "here"
-    out.mkdir()
-    monkeypatch.chdir(out)
-    words = ["distill", "--teacher", run, "--data", data, "--out", "."]
-    assert main([str(word) for word in (*words, *OPTIONS)]) == 0
-    assert (out / "manifest.json").is_file()
+    monkeypatch.chdir(tmp_path)
+    call("distill", "--teacher", run, "--data", data, "--out=.", *OPTIONS)
+    assert (tmp_path / "manifest.json").is_file()

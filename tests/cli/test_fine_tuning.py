@@ -6,8 +6,7 @@ import shutil
 import pytest
 import yaml
 
-from keras_transformer.cli.main import main
-from tests.cli.conftest import TRAIN_OPTIONS
+from tests.cli.conftest import TRAIN_OPTIONS, call
 
 
 @pytest.fixture(scope="module")
@@ -16,10 +15,8 @@ def news(run, corpus):
     path = corpus / "news.tsv"
     path.write_text("five four\tfour five\nten one two\ttwo one ten\n" * 20)
     out = corpus / "news"
-    options = ["--train", str(path), "--out", str(out)]
     keep = "--set=data.remove_duplicates=false"
-    tokenizers = ["--tokenizers", str(run)]
-    assert main(["prepare", *options, *tokenizers, keep]) == 0
+    call("prepare", "--train", path, "--out", out, "--tokenizers", run, keep)
     return out
 
 
@@ -38,9 +35,8 @@ def test_data_settings_come_with_the_tokenizers(
         name = f"{side}_tokenizer/tokenizer.json"
         assert (news / name).read_bytes() == (run / name).read_bytes()
     out = tmp_path / "again"
-    train = str(corpus / "news.tsv")
-    options = ["--train", train, "--out", str(out), "--preset", "tatoeba"]
-    assert main(["prepare", *options, "--tokenizers", str(data)]) == 0
+    words = ["--train", corpus / "news.tsv", "--out", out, "--preset=tatoeba"]
+    call("prepare", *words, "--tokenizers", data)
 
 
 def test_settings_against_the_tokenizers_are_refused(
@@ -59,11 +55,11 @@ def test_settings_against_the_tokenizers_are_refused(
 
 def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     out = tmp_path / "run"
-    options = ["--data", news, "--out", out, "--from", run]
-    options += ["--set=training.threads=1"]
-    command = [str(word) for word in ["train", *options, "--epochs=1"]]
+    command = ["train", "--data", news, "--out", out]
+    command += ["--set=training.threads=1"]
     # The model's section is the run's; its options aren't given.
-    assert main([*command, "--set=training.warmup_steps=5"]) == 0
+    warmup = "--set=training.warmup_steps=5"
+    call(*command, "--from", run, "--epochs=1", warmup)
     ours, theirs = (
         yaml.safe_load((folder / "config.yaml").read_text())
         for folder in (out, run)
@@ -73,38 +69,31 @@ def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     assert read(out / "manifest.json")["initial"]["run"] == str(run)
     # It may have moved, or its path be written in another way.
     moved = shutil.copytree(run, tmp_path / "moved")
-    command[command.index(str(run))] = str(moved)
-    resumed = [*command[:-1], "--epochs=2", "--resume"]
-    assert main([*resumed, "--set=training.warmup_steps=5"]) == 0
+    resume = [*command, "--epochs=2", "--resume"]
+    call(*resume, "--from", moved, warmup)
     assert len((out / "history.jsonl").read_text().splitlines()) == 2
     # Or be gone.
     manifest = read(out / "manifest.json")
-    gone = tmp_path / "gone"
-    manifest["initial"]["run"] = str(gone)
+    gone = str(tmp_path / "gone")
+    manifest["initial"]["run"] = gone
     (out / "manifest.json").write_text(json.dumps(manifest))
-    command[command.index(str(moved))] = str(gone)
-    assert main([*command[:-1], "--epochs=2", "--resume"]) == 0
-    manifest["initial"]["run"] = str(run)
-    (out / "manifest.json").write_text(json.dumps(manifest))
-    refuses(
-        *("train", "--data", news, "--out", out, "--resume", "--from", out),
-        says=[f"was started from {run}", str(out)],
-    )
+    call(*resume, "--from", gone)
+    says = [f"was started from {gone}", str(out)]
+    refuses(*command, "--resume", "--from", out, says=says)
 
 
 @pytest.mark.usefixtures("untrained")
-def test_other_numbers_of_layers_are_told(run, news, tmp_path, capsys):
+def test_other_numbers_of_layers_are_told(run, news, tmp_path, succeed):
     depths = yaml.safe_load((run / "config.yaml").read_text())["model"]
     encoder = depths["num_encoder_layers"]
     decoder = depths["num_decoder_layers"]
-    command = ["train", "--data", news, "--out", tmp_path / "run"]
-    command += ["--from", run, "--set=training.threads=1", "--epochs=1"]
-    command += [f"--set=model.num_encoder_layers={encoder + 1}"]
-    assert main([str(word) for word in command]) == 0
+    words = ["--data", news, "--out", tmp_path / "run", "--from", run]
+    deeper = f"--set=model.num_encoder_layers={encoder + 1}"
+    said = succeed("train", *words, "--set=training.threads=1", deeper).err
     assert (
         f"{run} has {encoder} encoder and {decoder} decoder layers, this run "
         f"{encoder + 1} encoder and {decoder} decoder layers"
-    ) in capsys.readouterr().err
+    ) in said
 
 
 def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):

@@ -3,18 +3,15 @@
 import io
 import json
 import re
-import signal
-import threading
 
 import pytest
 
-from keras_transformer.cli.main import main
 from keras_transformer.data.demo import load_demo_corpus
 from keras_transformer.data.prepared import PreparedData
-from tests.cli.conftest import ROOT, TRAIN_OPTIONS, start
+from tests.cli.conftest import ROOT, TRAIN_OPTIONS, call
 from tests.docs.pages import commands_of
 from tests.importing.conftest import unpack
-from tests.serving.asking import ask, free_ports
+from tests.serving.asking import ask
 
 GUIDES = ROOT / "docs/en/guides"
 PROGRAM = "keras-transformer"
@@ -30,7 +27,7 @@ def short(words):
     if words[0] == "train":
         words = [*words, *TRAIN_OPTIONS, "--set=model.max_length=128"]
         words.append("--epochs=1")
-    assert main(words) == 0, words
+    call(*words)
 
 
 @pytest.mark.slow
@@ -64,7 +61,7 @@ def test_three_commands_of_back_translation(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_an_opus_mt_model_from_its_folder_to_a_server(
-    tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch, succeed
 ):
     monkeypatch.chdir(tmp_path)
     unpack("big", tmp_path / "opus-mt-en-zh")
@@ -75,20 +72,15 @@ def test_an_opus_mt_model_from_its_folder_to_a_server(
     monkeypatch.setattr("sys.stdin", stdin)
     *before, serve = commands_of(PROGRAM, GUIDES / "opus-mt.md")
     for words in before:
-        words += (
-            ["--epochs=1", "--set=training.threads=1"]
-            if words[0] == "train"
-            else []
-        )
-        capsys.readouterr()
-        assert main(words) == 0, words
+        if words[0] == "train":
+            words += ["--epochs=1", "--set=training.threads=1"]
+        call(*words)
     described = tmp_path / "saved_models/en-zh/1/assets.extra"
     described = json.loads((described / "keras_transformer.json").read_text())
     assert described["imported"]["license"] == "apache-2.0"
     answer = served(tmp_path, serve, "I go to Shanghai.")
-    capsys.readouterr()
-    assert main(["translate", "--run=runs/mine", "I go to Shanghai."]) == 0
-    assert capsys.readouterr().out == f"{answer['translation']}\n"
+    said = succeed("translate", "--run=runs/mine", "I go to Shanghai.").out
+    assert said == f"{answer['translation']}\n"
 
 
 @pytest.mark.slow
@@ -101,16 +93,12 @@ def test_tags_and_terms(tmp_path, monkeypatch, capsys):
     )
     (tmp_path / "terms.tsv").write_text(terms)
     words = [f"{a}{b}a" for a in "bdfgklm" for b in "aeiou"]
-    write_pairs(
-        tmp_path / "train.en-de.tsv",
-        [
-            (
-                f"Select {words[n % 35]} <b>cell</b> {words[n % 19]}",
-                f"{words[n % 35]} <b>Zellen</b> {words[n % 19]} markieren",
-            )
-            for n in range(400)
-        ],
-    )
+    names = [(words[n % 35], words[n % 19]) for n in range(400)]
+    pairs = [
+        (f"Select {a} <b>cell</b> {b}", f"{a} <b>Zellen</b> {b} markieren")
+        for a, b in names
+    ]
+    write_pairs(tmp_path / "train.en-de.tsv", pairs)
     (tmp_path / "help.html").write_text("<p>Select a <b>cell</b>.</p>")
     guide = GUIDES / "tags-and-terms.md"
     prepare, train, translate = commands_of(PROGRAM, guide)
@@ -129,21 +117,10 @@ def test_tags_and_terms(tmp_path, monkeypatch, capsys):
 
 def served(folder, words, text):
     """What the server of a command says of a text."""
-    (port,) = free_ports(1)
-    base = folder / words[-1]
-    process = start(
-        *(*words[:-1], base, "--engine=embedded", "--port=0"),
-        *("--rest_api_port", port),
-    )
-    timer = threading.Timer(120, process.kill)  # Whatever happens, it ends.
-    timer.start()
-    for line in process.stderr:
-        if line.startswith(("gRPC on", "page at")):
-            break
-    body = json.dumps({"instances": [text]}).encode()
-    answer = ask(f"127.0.0.1:{port}", "/v1/models/en-zh:predict", body)
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    timer.cancel()
+    from tests.attack.served import Served
+
+    with Served(*words[1:-1], folder / words[-1]) as server:
+        body = json.dumps({"instances": [text]}).encode()
+        answer = ask(server.host, "/v1/models/en-zh:predict", body)
     assert answer.status == 200
     return json.loads(answer.body)["predictions"][0]

@@ -6,9 +6,9 @@ import types
 
 import pytest
 
-from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
 from keras_transformer.training import run
+from tests.cli.conftest import call
 
 
 def write_json(path, value):
@@ -30,7 +30,7 @@ def test_more_than_a_person_reads_is_refused_soon(refuses, tmp_path, name):
     began = time.monotonic()
     refuses("info", path.parent, says=["characters to print", "--json"])
     assert time.monotonic() - began < 2
-    assert main(["info", str(path.parent), "--json"]) == 0
+    call("info", path.parent, "--json")
 
 
 def test_a_manifest_of_30_megabytes_is_refused(refuses, tmp_path):
@@ -51,7 +51,7 @@ def test_a_history_has_a_limit_too(tmp_path, monkeypatch):
         run.Run.history(types.SimpleNamespace(folder=tmp_path))
 
 
-def test_a_folder_of_versions(tmp_path, capsys):
+def test_a_folder_of_versions(tmp_path, succeed):
     base = tmp_path / "en-zh"
     description = {"format": "keras_transformer.saved_model"}
     for version in (1, 12):
@@ -59,19 +59,11 @@ def test_a_folder_of_versions(tmp_path, capsys):
         write_json(extra / "keras_transformer.json", description)
     (base / "3").mkdir()
     write_json(base / "labels.json", {"versions": {"a": 1}, "earlier": {}})
-    assert main(["info", str(base)]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        f"{base}: folder of versions",
-        "versions:",
-        "  1: export",
-        "  3: not an export",
-        "  12: export",
-        "labels:",
-        "  a: 1",
-        "",
-    ]
-    assert main(["info", str(base), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    first, *lines = succeed("info", base).out.splitlines()
+    assert first == f"{base}: folder of versions"
+    versions = ["  1: export", "  3: not an export", "  12: export"]
+    assert lines == ["versions:", *versions, "labels:", "  a: 1", ""]
+    found = json.loads(succeed("info", base, "--json").out)
     assert found["kind"] == "folder of versions"
     assert found["versions"]["12"] == "export"
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.cli.main import main
 from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
 from keras_transformer.symbols import MARKUP_SYMBOLS
 from keras_transformer.translation.details import pair_scorer
+from tests.cli.conftest import call
+from tests.toy_models import MODEL
 from tests.toy_runs import untrained_run
 
 LETTERS = "abcdefghijklmnop"
@@ -48,10 +49,9 @@ def pairs(count, seed=1):
 def prepare(folder, corpus, *options):
     lines = [f"{source}\t{target}\n" for source, target in corpus]
     (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
-    words = ["prepare", "--train", folder / "train.tsv", "--dev", "0.1"]
+    words = ["--train", folder / "train.tsv", "--dev=0.1", "--markup=symbols"]
     words += ["--source-language=en", "--target-language=fr", *options]
-    words += ["--out", folder / "data", "--markup", "symbols"]
-    assert main([str(word) for word in words]) == 0
+    call("prepare", *words, "--out", folder / "data")
     return folder / "data"
 
 
@@ -111,25 +111,20 @@ def test_all_marks_come_back_whatever_the_model_says(run):
     assert "hhh" in own.translate("hhh <b>iii</b>")
 
 
-def test_command_line(run, tmp_path, capsys):
+def test_command_line(run, tmp_path, succeed, refuses):
     (tmp_path / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     words = ["translate", "--run", run.folder, "--input", tmp_path / "in.txt"]
-    assert main([str(word) for word in words]) == 0
-    assert_complete(TEXTS, capsys.readouterr().out.splitlines(), ("~",))
-    words += ["--placeholder", "h+"]
-    assert main([str(word) for word in words]) == 0
-    assert "hhh" in capsys.readouterr().out
-    assert main([*map(str, words[:-1]), "("]) == 2
-    assert "regular expression" in capsys.readouterr().err
-    assert main([*map(str, words[:-2]), "--markup", "keep"]) == 0
-    assert "<b>" not in capsys.readouterr().out
+    assert_complete(TEXTS, succeed(*words).out.splitlines(), ("~",))
+    assert "hhh" in succeed(*words, "--placeholder", "h+").out
+    refuses(*words, "--placeholder", "(", says=["regular expression"])
+    assert "<b>" not in succeed(*words, "--markup=keep").out
 
 
-def test_nothing_is_left_of_a_pair_to_score(run, tmp_path, capsys):
-    (tmp_path / "pairs.tsv").write_text("<br/>\t<hr/>\na\tb\n")
-    words = ["score", "--run", run.folder, "--input", tmp_path / "pairs.tsv"]
-    assert main([str(word) for word in words]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+def test_nothing_is_left_of_a_pair_to_score(run, tmp_path, succeed):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("<br/>\t<hr/>\na\tb\n")
+    said = succeed("score", "--run", run.folder, "--input", pairs).out
+    assert len(said.splitlines()) == 2
 
 
 def test_pictures_are_of_what_the_model_reads(run):
@@ -156,23 +151,21 @@ def test_documents(run, tmp_path):
     (tmp_path / "in.html").write_text(page)
     kt.translate_file(run.folder, tmp_path / "in.html", tmp_path / "out.html")
     assert_complete([page], [(tmp_path / "out.html").read_text()])
-    words = ["translate", "--run", run.folder, "--input", tmp_path / "in.html"]
-    words += ["--output", tmp_path / "cli.html"]
-    assert main([str(word) for word in words]) == 0
+    files = ["--input", tmp_path / "in.html", "--output", tmp_path / "c.html"]
+    call("translate", "--run", run.folder, *files)
     expected = (tmp_path / "out.html").read_text()
-    assert (tmp_path / "cli.html").read_text() == expected
+    assert (tmp_path / "c.html").read_text() == expected
 
 
-def test_tokenizers_of_such_data_are_for_such_data(run, tmp_path, capsys):
+def test_tokenizers_of_such_data_are_for_such_data(run, tmp_path, refuses):
     corpus = run.folder.parent / "train.tsv"
     words = ["prepare", "--train", corpus, "--out", tmp_path / "data"]
-    words += ["--tokenizers", run.folder, "--set=data.markup=keep"]
-    assert main([str(word) for word in words]) == 2
-    assert "data.markup is 'symbols' there" in capsys.readouterr().err
+    words += ["--tokenizers", run.folder]
+    says = ["data.markup is 'symbols' there"]
+    refuses(*words, "--set=data.markup=keep", says=says)
     (tmp_path / "tokens.txt").write_text("x⟩\n\n")
-    words[-1] = "--set=data.markup=symbols"
-    words += ["--add-tokens", tmp_path / "tokens.txt"]
-    assert main([str(word) for word in words]) == 0
+    more = ["--add-tokens", tmp_path / "tokens.txt"]
+    call(*words, "--set=data.markup=symbols", *more)
     tokenizers = kt.PreparedData.load(tmp_path / "data")
     assert "x⟩" in tokenizers.source_tokenizer.tokens()
 
@@ -234,19 +227,16 @@ def test_export_and_server(run, tmp_path, precision):
 
 
 @pytest.mark.slow
-def test_ctranslate2(run, tmp_path, capsys):
+def test_ctranslate2(run, tmp_path, succeed):
     """Its search knows nothing of structure: what it lost is put back."""
     pytest.importorskip("ctranslate2")
     folder = tmp_path / "c"
     kt.export(run, folder, format="ctranslate2")
     assert_complete(TEXTS, kt.load(folder).translate(TEXTS), ("~",))
-    capsys.readouterr()
-    source = f"--ctranslate2={folder}"
-    assert main(["translate", source, *TEXTS]) == 0
-    masked = capsys.readouterr().out.splitlines()
+    command = ["translate", f"--ctranslate2={folder}"]
+    masked = succeed(*command, *TEXTS).out.splitlines()
     assert_complete(TEXTS, masked, ("~",))
-    assert main(["translate", source, "--markup=keep", *TEXTS]) == 0
-    assert capsys.readouterr().out.splitlines() != masked
+    assert succeed(*command, "--markup=keep", *TEXTS).out.splitlines() != masked
 
 
 @pytest.mark.slow
@@ -257,24 +247,16 @@ def test_a_model_learns_where_markup_belongs(tmp_path):
         "--source-tokenizer=word",
         "--target-tokenizer=word",
     )
+    model = {
+        **MODEL,
+        **{"d_model": 64, "num_heads": 4, "d_ff": 128},
+        **{"max_length": 40, "dropout": 0.0},
+    }
+    training = {"warmup_steps": 100, "batch_sentences": 32}
     run = kt.train(
-        data,
-        tmp_path / "run",
+        *(data, tmp_path / "run"),
         epochs=12,
-        config=kt.Config().updated(
-            {
-                "model": {
-                    "num_encoder_layers": 1,
-                    "num_decoder_layers": 1,
-                    "d_model": 64,
-                    "num_heads": 4,
-                    "d_ff": 128,
-                    "max_length": 40,
-                    "dropout": 0.0,
-                },
-                "training": {"warmup_steps": 100, "batch_sentences": 32},
-            }
-        ),
+        config=kt.Config().updated({"model": model, "training": training}),
         verbose=0,
     )
     tests = [pair for pair in pairs(200, seed=2) if find_marks(pair[0])]

@@ -1,6 +1,5 @@
 """Every picture in one command, from the toy corpus and its run."""
 
-import importlib.util
 import os
 from xml.etree import ElementTree
 
@@ -15,15 +14,12 @@ TEXT = "one two three"
 
 
 @pytest.fixture
-def plot(tmp_path, capsys):
+def plot(tmp_path, succeed):
     """Draws an SVG; returns the set of what is written on it."""
 
     def call(kind, *options):
         out = tmp_path / f"{kind}.svg"
-        arguments = ["plot", kind, *map(str, options), "--out", str(out)]
-        capsys.readouterr()
-        assert main(arguments) == 0
-        said = capsys.readouterr()
+        said = succeed("plot", kind, *options, "--out", out)
         assert said.out == f"{out}\n"
         root = ElementTree.fromstring(out.read_text(encoding="utf-8"))
         return {(element.text or "").strip() for element in root.iter()}
@@ -65,60 +61,54 @@ def test_pictures_of_a_corpus(plot, data):
     assert {"句对数", "长度（词元数）"} <= words
 
 
-def test_a_png_where_none_is_named_an_svg(data, tmp_path, monkeypatch, capsys):
+def test_a_png_where_none_is_named_an_svg(data, tmp_path, monkeypatch, succeed):
     monkeypatch.chdir(tmp_path)
-    words = ["plot", "lengths", "--data", str(data)]
-    assert main(words) == 0
-    assert main([*words, "--out", "new/lengths.png"]) == 0
-    assert capsys.readouterr().out == "lengths.svg\nnew/lengths.png\n"
+    command = ["plot", "lengths", "--data", data]
+    assert succeed(*command).out == "lengths.svg\n"
+    said = succeed(*command, "--out", "new/lengths.png").out
+    assert said == "new/lengths.png\n"
     content = (tmp_path / "new" / "lengths.png").read_bytes()
     assert content.startswith(b"\x89PNG")
     assert (tmp_path / "lengths.svg").is_file()
 
 
 def test_characters_without_a_font_are_told_in_one_line(
-    run, tmp_path, capsys, monkeypatch
+    run, tmp_path, succeed, monkeypatch
 ):
-    out = tmp_path / "tree.png"
-    options = ["--run", str(run), "--text", TEXT, "--out", str(out)]
-    unknown = "\U0010fffd"
-    assert main(["plot", "attention-cross", *options]) == 0
-    capsys.readouterr()
     from keras_transformer import plots
 
-    found = plots.plot_attention([[[[1.0]]]], [unknown], ["a"])
+    found = plots.plot_attention([[[[1.0]]]], ["\U0010fffd"], ["a"])
     monkeypatch.setattr(plots, "plot_attention", lambda *_, **__: found)
-    assert main(["plot", "attention-cross", *options]) == 0
-    (line,) = capsys.readouterr().err.splitlines()
+    options = ["--run", run, "--text", TEXT, "--out", tmp_path / "tree.png"]
+    said = succeed("plot", "attention-cross", *options).err
+    (line,) = said.splitlines()
     assert "missing from font" in line
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["lengths"], ["lengths needs --data"]),
-        (["attention-cross", "--run", "r"], ["--run and --text", "--text"]),
-        (["lengths", "--data", "d", "--text", "a"], ["--text doesn't go"]),
-        (["beam-tree", "--run", "a", "b", "--text", "a"], ["of 1 run", "a b"]),
-        (
-            ["lengths", "--data", "d", "--out", "lengths.pdf"],
-            ["lengths.pdf", ".svg or .png"],
-        ),
-        (["training-curves", "--run", "nothing"], ["nothing", "not a run"]),
-        (["lengths", "--data", "nothing"], ["nothing", "is no folder"]),
+        ("lengths", ["lengths needs --data"]),
+        ("attention-cross --run r", ["--run and --text", "--text"]),
+        ("lengths --data d --text a", ["--text doesn't go"]),
+        ("beam-tree --run a b --text a", ["of 1 run", "a b"]),
+        ("lengths --data d --out x.pdf", ["x.pdf", ".svg or .png"]),
+        ("training-curves --run nothing", ["nothing", "not a run"]),
+        ("lengths --data nothing", ["nothing", "is no folder"]),
     ],
-    ids=lambda value: value[0] if isinstance(value, list) else None,
 )
 def test_bad_usage_is_one_line(refuses, options, says):
-    refuses("plot", *options, says=says)
+    refuses("plot", *options.split(), says=says)
 
 
-@pytest.mark.parametrize("option", ["--text", "--translation"])
-def test_text_that_is_no_utf8(refuses, option):
-    options = {"--text": "a", option: os.fsdecode(b"caf\xe9")}
-    words = [word for pair in options.items() for word in pair]
-    words = ["attention-cross", "--run", "r", *words]
-    refuses("plot", *words, says=[f"{option}: not UTF-8", r"caf\udce9"])
+def test_text_that_is_no_utf8(refuses):
+    text = os.fsdecode(b"caf\xe9")
+    for option, words in (
+        ("--text", ["--text", text]),
+        ("--translation", ["--text", "a", "--translation", text]),
+    ):
+        says = [f"{option}: not UTF-8", r"caf\udce9"]
+        refuses("plot", "attention-cross", "--run", "r", *words, says=says)
 
 
 def test_bad_values_with_a_run_are_one_line(refuses, run, tmp_path):
@@ -128,24 +118,15 @@ def test_bad_values_with_a_run_are_one_line(refuses, run, tmp_path):
     unseen = ["no character that is seen", "u200b"]
     for kind in ("beam-tree", "attention-cross"):
         refuses("plot", kind, *options, "\u200b\u00ad", says=unseen)
-    refuses(
-        *("plot", "attention-cross", *options, TEXT, "--layer", 7),
-        says=["layer must be 1 to 1", "7"],
-    )
-    refuses(
-        *("plot", "beam-tree", *options, TEXT, "--beam-size", 0),
-        says=["decoding.beam_size", "0"],
-    )
+    layer = ["attention-cross", *options, TEXT, "--layer=7"]
+    refuses("plot", *layer, says=["layer must be 1 to 1", "7"])
+    beam = ["beam-tree", *options, TEXT, "--beam-size=0"]
+    refuses("plot", *beam, says=["decoding.beam_size", "0"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib_it_tells_what_to_install(refuses, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *rest: None if name == "matplotlib" else find(name, *rest),
-    )
+def test_without_matplotlib_it_tells_what_to_install(refuses, not_installed):
+    not_installed("matplotlib")
     refuses("plot", "lengths", "--data", "d", says=["'.[plots]'"])
 
 

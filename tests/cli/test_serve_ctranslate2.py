@@ -1,17 +1,14 @@
 """`serve --engine ctranslate2`: the contract, and what is refused."""
 
-import importlib.util
 import json
 import shutil
-import signal
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from keras_transformer.contract.status import VersionState
-from tests.cli.conftest import needs_serving, start
+from tests.cli.conftest import needs_serving
 from tests.cli.test_ctranslate2 import (  # noqa: F401
     LINES,
     exported,
@@ -19,7 +16,7 @@ from tests.cli.test_ctranslate2 import (  # noqa: F401
     translate,
     truncate,
 )
-from tests.serving.asking import ask, free_ports
+from tests.serving.asking import ask, free_ports, wait_for
 
 pytestmark = [needs_serving, pytest.mark.usefixtures("xla_stays")]
 
@@ -30,24 +27,14 @@ MODEL = "/v1/models/en-zh"
 @pytest.fixture(scope="module")
 def ports(exported):  # noqa: F811
     """Of REST and gRPC of the guide's command, in a process."""
+    from tests.attack.served import Served
+
     ((_, *words),) = [w for w in guide_commands() if w[0] == "serve"]
     assert words[-1] == "ctranslate2/en-zh"
-    rest, rpc = free_ports(2)
-    process = start(
-        *("serve", *words[:-1], exported),
-        *("--model_name=en-zh", "--enable_batching", "--no-access-log"),
-        *("--rest_api_port", rest, "--port", rpc),
-    )
-    timer = threading.Timer(300, process.kill)
-    timer.start()
-    for line in process.stderr:
-        if line.startswith("gRPC on"):
-            break
-    yield rest, rpc
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    timer.cancel()
-    assert process.returncode == 0
+    options = ["--model_name=en-zh", "--enable_batching", "--no-access-log"]
+    with Served(*words[:-1], exported, *options) as server:
+        yield server.rest_port, server.port
+    assert server.process.returncode == 0
 
 
 @pytest.fixture(params=["http", "grpc"])
@@ -108,23 +95,15 @@ def test_scores_are_those_of_its_translations(client):
     assert outputs["tokens"] == [len(text) + 1 for text in texts]
     # END is part of it, even where the search ended at its limit.
     assert all(value < 0 for value in outputs["log_probability"])
-    normalized = [
-        total / count
-        for total, count in zip(
-            outputs["log_probability"], outputs["tokens"], strict=True
-        )
-    ]
-    assert outputs["score"] == pytest.approx(normalized, rel=1e-5)
+    means = np.divide(outputs["log_probability"], outputs["tokens"])
+    assert outputs["score"] == pytest.approx(means, rel=1e-5)
     long = client.score(["aaa"], ["a" * 60])
     assert long["translation_truncated"] == [True]
     assert long["tokens"] == [40]
 
 
-@pytest.mark.parametrize(("texts", "translations"), [(1, 3), (3, 1), (2, 3)])
 def test_other_than_one_translation_a_text_is_refused(
     exported,  # noqa: F811
-    texts,
-    translations,
 ):
     from keras_transformer.contract.status import ServingError
     from keras_transformer.exporting.ctranslate2_session import (
@@ -132,14 +111,13 @@ def test_other_than_one_translation_a_text_is_refused(
     )
 
     session = CTranslate2Session(exported)
-    given = {"text": [b"aaa"] * texts, "translation": [b"a"] * translations}
-    words = f"one translation for each text.*: {texts} {translations}$"
-    try:
+    for texts, translations in ((1, 3), (3, 1), (2, 3)):
+        given = {"text": [b"aaa"] * texts, "translation": [b"a"] * translations}
+        words = f"one translation for each text.*: {texts} {translations}$"
         with pytest.raises(ServingError, match=words) as raised:
             session.run("score", given)
-    finally:
-        session.close()
-    assert raised.value.http_status == 400
+        assert raised.value.http_status == 400
+    session.close()
 
 
 def test_ids_are_those_of_the_tokenizer(client, toy):
@@ -166,12 +144,17 @@ def test_what_it_lacks_is_neither_told_nor_answered(ports):
     assert ask(host, f"{MODEL}:predict", wrong).status == 400
 
 
+def predicted(ports, body):
+    """What the server answers."""
+    answer = ask(f"127.0.0.1:{ports[0]}", f"{MODEL}:predict", body)
+    assert answer.status == 200, answer.body
+    return json.loads(answer.body)
+
+
 @pytest.mark.parametrize("name", sorted(SERVED - {"score"}))
 def test_no_rows_have_no_outputs(name, ports):
     body = json.dumps({"signature_name": name, "inputs": []}).encode()
-    answer = ask(f"127.0.0.1:{ports[0]}", f"{MODEL}:predict", body)
-    assert answer.status == 200, answer.body
-    outputs = json.loads(answer.body)["outputs"]
+    outputs = predicted(ports, body)["outputs"]
     assert outputs
     assert not any(outputs.values())
 
@@ -188,20 +171,15 @@ def test_status_page_and_text_that_is_no_utf_8(ports):
     served = {"models": ["en-zh"], "languages": {"en-zh": ["en", "zh"]}}
     assert json.loads(models) == served
     body = b'{"instances": [{"b64": "/w=="}, "aaa"]}'
-    answer = ask(host, f"{MODEL}:predict", body)
-    assert answer.status == 200
-    assert len(json.loads(answer.body)["predictions"]) == 2
+    assert len(predicted(ports, body)["predictions"]) == 2
 
 
 def test_many_at_once_get_their_own_answers(ports, client):
     texts, scores, _ = client.translate(LINES)
-    host = f"127.0.0.1:{ports[0]}"
 
     def answer(i):
         body = json.dumps({"instances": [LINES[i]]}).encode()
-        (row,) = json.loads(ask(host, f"{MODEL}:predict", body).body)[
-            "predictions"
-        ]
+        (row,) = predicted(ports, body)["predictions"]
         return row["translation"], row["score"]
 
     numbers = [*range(len(LINES))] * 8
@@ -216,67 +194,31 @@ def test_many_at_once_get_their_own_answers(ports, client):
 # Versions.
 
 
-def copy_to(folder, exported):  # noqa: F811
-    """As `export` publishes: complete from the first moment."""
-    hidden = folder.parent / ".copy"
-    shutil.copytree(exported, hidden)
-    hidden.rename(folder)
-
-
-@pytest.fixture
-def served(tmp_path):
-    """A server of versions in a folder, in this process."""
+def test_new_versions_are_picked_up(exported, serve, tmp_path):  # noqa: F811
     from keras_transformer.serving.server.config_files import ModelConfig
-    from keras_transformer.serving.server.server import Server, ServerOptions
+
+    def state(version):
+        states = {row[0]: row[1:] for row in store.states("en-zh")}
+        return states.get(version, (None, None))
 
     base = tmp_path / "en-zh"
-    base.mkdir()
-    started = []
-
-    def serve():
-        server = Server(
-            ServerOptions(
-                models=(ModelConfig("en-zh", base),),
-                port=None,
-                rest_port=0,
-                poll_seconds=0.1,
-                access_log=False,
-                engine="ctranslate2",
-            )
-        )
-        server.start()
-        started.append(server)
-        return server
-
-    yield base, serve
-    for server in started:
-        server.stop(1)
-
-
-def wait_for(store, version, state):
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        states = {row[0]: row for row in store.states("en-zh")}
-        if version in states and states[version][1] is state:
-            return states[version][2]
-        time.sleep(0.05)
-    raise AssertionError(store.states("en-zh"))
-
-
-def test_new_versions_are_picked_up(served, exported):  # noqa: F811
-    base, serve = served
-    copy_to(base / "1", exported)
-    store = serve().core.store
+    shutil.copytree(exported, base / "1")
+    store = serve(
+        models=(ModelConfig("en-zh", base),),
+        port=None,
+        poll_seconds=0.1,
+        engine="ctranslate2",
+    ).core.store
     assert store.acquire("en-zh").servable.version == 1
     # What is damaged waits for its repair, and the old one stays.
     broken = shutil.copytree(exported, base / ".broken")
     truncate(broken)
     broken.rename(base / "2")
-    error = wait_for(store, 2, VersionState.END)
-    assert "model.bin: damaged" in error.message
-    wait_for(store, 1, VersionState.AVAILABLE)
+    wait_for(lambda: state(2)[0] is VersionState.END)
+    assert "model.bin: damaged" in state(2)[1].message
+    assert state(1)[0] is VersionState.AVAILABLE
     shutil.copyfile(exported / "model.bin", base / "2" / "model.bin")
-    assert wait_for(store, 2, VersionState.AVAILABLE) is None
+    wait_for(lambda: state(2) == (VersionState.AVAILABLE, None))
     assert store.acquire("en-zh").servable.version == 2
 
 
@@ -292,60 +234,41 @@ def test_a_folder_without_an_export_is_refused(tmp_path, refuses):
 
 
 @pytest.mark.parametrize("name", [".", "1"])
-def test_a_saved_model_is_for_another_engine(name, tmp_path, refuses):
-    (tmp_path / name).mkdir(exist_ok=True)
-    (tmp_path / name / "saved_model.pb").touch()
-    refuses(
-        *("serve", "--engine=ctranslate2", "--model_base_path", tmp_path),
-        says=[tmp_path / name, "a SavedModel", "--engine embedded"],
-    )
-
-
-@pytest.mark.parametrize("name", [".", "1"])
-def test_the_other_engine_tells_of_ctranslate2(
+def test_models_of_the_other_engine_are_refused(
     name,
     exported,  # noqa: F811
     tmp_path,
     refuses,
 ):
-    base = exported
-    if name != ".":
-        base = tmp_path
-        shutil.copytree(exported, base / name)
+    saved, other = tmp_path / "saved", tmp_path / "other"
+    (saved / name).mkdir(parents=True)
+    (saved / name / "saved_model.pb").touch()
     refuses(
-        *("serve", "--model_base_path", base),
-        says=[base / name, "for CTranslate2", "--engine ctranslate2"],
+        *("serve", "--engine=ctranslate2", "--model_base_path", saved),
+        says=[saved / name, "a SavedModel", "--engine embedded"],
     )
-
-
-def test_models_of_a_file_are_checked_too(
-    exported,  # noqa: F811
-    tmp_path,
-    refuses,
-):
+    shutil.copytree(exported, other / name)
+    says = [other / name, "for CTranslate2", "--engine ctranslate2"]
+    refuses("serve", "--model_base_path", other, says=says)
+    # Those of a file, too.
     config = tmp_path / "models.config"
     config.write_text(
         'model_config_list { config { name: "en-zh" base_path: '
-        f'"{exported}" model_platform: "tensorflow" }} }}'
+        f'"{other}" model_platform: "tensorflow" }} }}'
     )
     refuses(
         *("serve", "--engine=embedded", "--model_config_file", config),
         *("--rest_api_port=0", "--port", *free_ports(1)),
-        says=["for CTranslate2", "--engine ctranslate2"],
+        says=says[1:],
     )
 
 
 def test_a_missing_package_is_told(
     exported,  # noqa: F811
-    monkeypatch,
+    not_installed,
     refuses,
 ):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name: None if name == "ctranslate2" else find(name),
-    )
+    not_installed("ctranslate2")
     refuses(
         *("serve", "--engine=ctranslate2", "--model_base_path", exported),
         says=["pip install '.[ctranslate2]'"],

@@ -5,17 +5,15 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from tests.cli.conftest import ROOT, needs_serving, start
+from tests.cli.conftest import ROOT, needs_serving
 from tests.docs.pages import commands_of, examples
-from tests.serving.asking import ask, free_ports
+from tests.serving.asking import ask
 
 GUIDE = ROOT / "docs" / "serving.md"
 
@@ -31,9 +29,7 @@ def lines_of(command):
 @pytest.fixture(scope="module")
 def place(export, tmp_path_factory):
     """A folder in which the guide's commands can be given."""
-    from keras_transformer.exporting.server_files import (
-        write_server_files,
-    )
+    from keras_transformer.exporting.server_files import write_server_files
 
     folder = tmp_path_factory.mktemp("guide")
     shutil.copytree(export, folder / "saved_models" / "en-zh")
@@ -46,26 +42,14 @@ def place(export, tmp_path_factory):
 @pytest.fixture(scope="module")
 def ports(place):
     """Serves as the guide says, on ports that are free."""
-    found = dict(zip(("8501", "8500"), free_ports(2), strict=True))
-    (words,) = lines_of("serve")
-    words = [
-        word.replace("saved_models", f"{place}/saved_models") for word in words
-    ]
-    process = start(
-        *words,
-        *("--engine", "embedded", "--no-access-log"),
-        *("--rest_api_port", found["8501"], "--port", found["8500"]),
-    )
-    timer = threading.Timer(600, process.kill)
-    timer.start()
-    for line in process.stderr:
-        if line.startswith("gRPC on"):
-            break
-    yield {name: str(port) for name, port in found.items()}
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    timer.cancel()
-    assert process.returncode == 0
+    from tests.attack.served import Served
+
+    ((_, *words),) = lines_of("serve")
+    folder = f"{place}/saved_models"
+    words = [word.replace("saved_models", folder) for word in words]
+    with Served(*words, "--no-access-log") as server:
+        yield {"8501": str(server.rest_port), "8500": str(server.port)}
+    assert server.process.returncode == 0
 
 
 def at_ports(text, ports):
@@ -85,9 +69,7 @@ def test_curl(words, ports):
     )
     assert done.returncode == 0, done
     if "metrics" in words[-1]:
-        assert (
-            b"# TYPE :tensorflow:serving:request_count counter" in done.stdout
-        )
+        assert b":tensorflow:serving:request_count counter" in done.stdout
         return
     kinds = {"predictions", "outputs", "model_version_status", "metadata"}
     assert kinds & json.loads(done.stdout).keys()

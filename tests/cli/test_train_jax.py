@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from keras_transformer.cli.main import main
 from keras_transformer.training import jax_runtime
-from tests.cli.conftest import TRAIN_OPTIONS, start
+from tests.cli.conftest import TRAIN_OPTIONS, call, start
 from tests.cli.test_interruption import wait_until
 from tests.on_jax import run_on_jax
 
@@ -43,15 +42,13 @@ def test_padding_is_told_and_programs_are_kept(trained):
 
 
 @pytest.mark.slow
-def test_dev_bleu_is_that_of_the_weights(trained, data, corpus, capsys):
+def test_dev_bleu_is_that_of_the_weights(trained, data, corpus, succeed):
     folder, _ = trained
     lines = (folder / "run" / "history.jsonl").read_text().splitlines()
     last = json.loads(lines[-1])
-    options = ["--run", str(folder / "run"), "--weights", "last", "--json"]
-    options += ["--beam-size", "1", "--input", str(corpus / "dev.tsv")]
-    capsys.readouterr()
-    assert main(["evaluate", *options]) == 0
-    measured = json.loads(capsys.readouterr().out)
+    options = ["--run", folder / "run", "--weights=last", "--beam-size=1"]
+    options += ["--json", "--input", corpus / "dev.tsv"]
+    measured = json.loads(succeed("evaluate", *options).out)
     assert last["val_bleu"] == pytest.approx(measured["bleu"], abs=1e-6)
     expected = pytest.approx(measured["cross_entropy"], rel=1e-5)
     assert last["val_cross_entropy"] == expected
@@ -59,22 +56,14 @@ def test_dev_bleu_is_that_of_the_weights(trained, data, corpus, capsys):
 
 
 @pytest.mark.slow
-def test_tensorflow_translates_and_goes_on(trained, data, tmp_path, capsys):
-    run = str(trained[0] / "run")
-    (tmp_path / "in.txt").write_text("one two\n")
-    options = ["--run", run, "--input", str(tmp_path / "in.txt")]
-    assert main(["translate", *options]) == 0
-    options = ["--data", str(data), "--out", run, *OPTIONS]
-    assert main(["train", *options, "--resume", "--epochs=3"]) == 0
-    assert "epoch 3/3" in capsys.readouterr().err
-    lines = (trained[0] / "run" / "history.jsonl").read_text().splitlines()
+def test_tensorflow_takes_it_over(trained, data, tmp_path, succeed):
+    run = trained[0] / "run"
+    call("translate", "--run", run, "one two")
+    call("export", "--run", run, "--out", tmp_path / "export")
+    words = ["--data", data, "--out", run, *OPTIONS, "--resume", "--epochs=3"]
+    assert "epoch 3/3" in succeed("train", *words).err
+    lines = (run / "history.jsonl").read_text().splitlines()
     assert len(lines) == 3
-
-
-@pytest.mark.slow
-def test_tensorflow_exports_it(trained, tmp_path):
-    run, out = str(trained[0] / "run"), str(tmp_path / "export")
-    assert main(["export", "--run", run, "--out", out]) == 0
 
 
 @pytest.mark.slow

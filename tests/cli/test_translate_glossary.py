@@ -6,14 +6,13 @@ terms that are annotated by hand, and that results are of their lines.
 
 import json
 import random
-import re
-import urllib.request
 
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.cli.main import main
 from keras_transformer.data import word_links
+from tests.cli.conftest import call
+from tests.serving.asking import ask, host
 from tests.toy_runs import untrained_run
 
 TERMS = "cell\tzelle\nthe cat\tkatze\nCalc\t\n"
@@ -58,11 +57,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-def translated(capsys, *options):
-    assert main(["translate", *map(str, options)]) == 0
-    return capsys.readouterr().out.splitlines()
-
-
 @pytest.fixture(scope="module")
 def expected(folder):
     """Translations of what is annotated by hand, of which two differ."""
@@ -73,37 +67,26 @@ def expected(folder):
     return by_hand
 
 
-def test_run(folder, expected, capsys):
-    options = ["--run", folder / "run", "--glossary", folder / "terms.tsv"]
-    lines = folder / "lines.txt"
+def test_run(folder, expected, succeed):
+    command = ["translate", "--run", folder / "run"]
+    command += ["--glossary", folder / "terms.tsv"]
+    lines, out = ["--input", folder / "lines.txt"], folder / "out.txt"
     for more in ([], ["--workers=2", "--batch-size=2"]):
-        found = translated(capsys, *options, "--input", lines, *more)
-        assert found == expected
-    out = folder / "out.txt"
-    translated(
-        *(capsys, *options, "--input", lines),
-        *("--shards=2", "--output", out),
-    )
+        found = succeed(*command, *lines, *more).out
+        assert found.splitlines() == expected
+    call(*command, *lines, "--shards=2", "--output", out)
     assert out.read_text().splitlines() == expected
-    (line,) = translated(capsys, *options, "--json", "a cell")
-    assert json.loads(line)["source"] == "a cell"
+    found = json.loads(succeed(*command, "--json", "a cell").out)
+    assert found["source"] == "a cell"
 
 
-@pytest.mark.parametrize(
-    "glossary",
-    [
-        {"cell": "zelle", "the cat": "katze", "Calc": ""},
-        [("cell", "zelle"), ("the cat", "katze"), ("Calc", "")],
-        "terms.tsv",
-    ],
-)
-def test_python(folder, expected, glossary):
-    if isinstance(glossary, str):
-        glossary = folder / glossary
+def test_python(folder, expected):
+    terms = {"cell": "zelle", "the cat": "katze", "Calc": ""}
     run = kt.load(folder / "run")
-    assert run.translate(LINES, glossary=glossary) == expected
-    assert run.translate(LINES[0], glossary=glossary) == expected[0]
-    (result,) = run.translate(LINES[:1], details=True, glossary=glossary)
+    for glossary in (terms, [*terms.items()], folder / "terms.tsv"):
+        assert run.translate(LINES, glossary=glossary) == expected
+    assert run.translate(LINES[0], glossary=terms) == expected[0]
+    (result,) = run.translate(LINES[:1], details=True, glossary=terms)
     assert result.source == LINES[0]
 
 
@@ -115,60 +98,46 @@ def test_document(folder, expected):
         field="text",
         glossary=folder / "terms.tsv",
     )
-    column = [
-        line.split("\t")[0]
-        for line in (folder / "out.tsv").read_text().splitlines()
-    ]
+    lines = (folder / "out.tsv").read_text().splitlines()
+    column = [line.split("\t")[0] for line in lines]
     assert column == ["text", *expected[:3]]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "says"),
     [
-        (["--run=plain", "--glossary=terms.tsv"], "learned of no terms"),
-        (["--run=run", "--glossary=none.tsv"], "none.tsv"),
-        (["--run=run", "--glossary=lines.txt"], "lines.txt, line 1: .*tab"),
+        ("--run=plain --glossary=terms.tsv", ["learned of no terms"]),
+        ("--run=run --glossary=none.tsv", ["none.tsv"]),
+        ("--run=run --glossary=lines.txt", ["lines.txt, line 1: ", "tab"]),
         (
-            ["--run=run", "--glossary=terms.tsv", "--prefix=lines.txt"],
-            "--glossary doesn't go with --prefix",
+            "--run=run --glossary=terms.tsv --prefix=lines.txt",
+            ["--glossary doesn't go with --prefix"],
         ),
     ],
 )
-def test_refused_in_a_line(folder, monkeypatch, capsys, options, message):
+def test_refused_in_a_line(folder, monkeypatch, refuses, options, says):
     monkeypatch.chdir(folder)
-    assert main(["translate", *options, "a cell"]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert re.search(message, error)
+    refuses("translate", *options.split(), "a cell", says=says)
 
 
 @pytest.mark.slow
-def test_exports_and_servers(folder, tmp_path):
+def test_exports_and_servers(folder, tmp_path, serve):
     from keras_transformer.serving.server.config_files import ModelConfig
-    from keras_transformer.serving.server.server import Server, ServerOptions
 
     glossary = folder / "terms.tsv"
     report = kt.export(folder / "run", tmp_path / "models" / "m")
     export = kt.load(report.path)
     expected = export.translate(BY_HAND)
     assert export.translate(LINES, glossary=glossary) == expected
-    config = ModelConfig("m", report.path.parent)
-    server = Server(
-        ServerOptions((config,), port=0, rest_port=0, access_log=False)
-    )
-    server.start()
+    server = serve(models=(ModelConfig("m", report.path.parent),))
     address = f"http://127.0.0.1:{server.rest_port}/v1/models/m"
     served = kt.load(address)
     assert served.translate(LINES, glossary=glossary) == expected
     pairs = [line.split("\t") for line in TERMS.splitlines()]
-    body = {"instances": LINES[:3], "glossary": pairs}
-    request = urllib.request.Request(
-        f"{address}:predict", json.dumps(body).encode()
-    )
-    with urllib.request.urlopen(request) as answer:
-        rows = json.load(answer)["predictions"]
+    body = json.dumps({"instances": LINES[:3], "glossary": pairs}).encode()
+    answer = ask(host(server), "/v1/models/m:predict", body)
+    rows = json.loads(answer.body)["predictions"]
     assert [row["translation"] for row in rows] == expected[:3]
-    server.stop(1)
 
 
 @pytest.mark.slow

@@ -8,11 +8,10 @@ import sys
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
-from tests.cli.conftest import ROOT, needs_serving
+from tests.cli.conftest import ROOT, call, needs_serving
 
 pytestmark = needs_serving
 WORDS = ("zero", "one", "two", "three", "four", "five")
@@ -20,16 +19,11 @@ LINES = [" ".join(WORDS[: i % 6]) for i in range(150)]
 
 
 @pytest.fixture(scope="module")
-def server(export):
+def server(export, serve):
     from keras_transformer.serving.server.config_files import ModelConfig
-    from keras_transformer.serving.server.server import Server, ServerOptions
 
     config = ModelConfig("toy", export, labels=(("stable", 1),))
-    options = {"port": 0, "rest_port": 0, "access_log": False}
-    server = Server(ServerOptions((config,), **options))
-    server.start()
-    yield server
-    server.stop(1)
+    return serve(models=(config,))
 
 
 @pytest.fixture(params=["http", "grpc"])
@@ -43,12 +37,6 @@ def source(tmp_path_factory):
     path = tmp_path_factory.mktemp("lines") / "in.txt"
     path.write_text("".join(f"{line}\n" for line in LINES))
     return path
-
-
-def translated(capsys, *arguments):
-    capsys.readouterr()
-    assert main(["translate", *map(str, arguments)]) == 0
-    return capsys.readouterr()
 
 
 def test_run_export_and_server_translate_by_one_contract(run, export, url):
@@ -104,9 +92,8 @@ def from_export(export, tmp_path_factory):
 
     @functools.cache
     def translate(source, *options):
-        options += ("--input", source, "--output", out, "--workers=1")
-        command = ["translate", "--saved-model", export, "--scores", *options]
-        assert main([str(word) for word in command]) == 0
+        words = ["--input", source, "--output", out, "--workers=1", *options]
+        call("translate", "--saved-model", export, "--scores", *words)
         return [line.split("\t") for line in out.read_text().splitlines()]
 
     return translate
@@ -125,10 +112,10 @@ def from_export(export, tmp_path_factory):
     ids=["plain", "batches", "greedy", "n-best"],
 )
 def test_as_from_the_export_itself(
-    from_export, url, source, capsys, options, more
+    from_export, url, source, succeed, options, more
 ):
     there = ["--server", url, "--model", "toy", "--scores", *more]
-    out = translated(capsys, *there, "--input", source, *options).out
+    out = succeed("translate", *there, "--input", source, *options).out
     found = [line.split("\t") for line in out.splitlines()]
     expected = from_export(source, *options)
     assert [row[:-1] for row in found] == [row[:-1] for row in expected]
@@ -137,40 +124,32 @@ def test_as_from_the_export_itself(
     )
 
 
-def test_objects(url, source, capsys):
-    there = ["--server", url, "--model", "toy", "--input", source]
-    out = translated(capsys, *there, "--json", "--n-best=3").out
+def test_objects(url, source, succeed):
+    there = ["translate", "--server", url, "--model=toy", "--input", source]
+    out = succeed(*there, "--json", "--n-best=3").out
     found = [json.loads(line) for line in out.splitlines()]
     assert [value["source"] for value in found] == LINES
     assert {len(value["translations"]) for value in found} == {1, 3}
-    plain = translated(capsys, *there).out.splitlines()
+    plain = succeed(*there).out.splitlines()
     assert [v["translations"][0]["text"] for v in found] == plain
 
 
-def test_a_line_that_is_too_long_is_reported(url, tmp_path, capsys):
-    path = tmp_path / "long.txt"
-    path.write_text("one\n" + "two " * 30 + "\nthree\n")
-    said = translated(
-        capsys, "--server", url, "--model", "toy", "--input", path
-    )
-    assert len(said.out.splitlines()) == 3
-    assert "long.txt: 1 truncated lines (number 2): more" in said.err
+WITHOUT_TENSORFLOW = """
+import sys
+from keras_transformer.cli.main import main
+status = main(["translate", "--server", *sys.argv[1:]])
+heavy = {"tensorflow", "keras"} & set(sys.modules)
+sys.exit(f"imported: {heavy}" if heavy else status)
+"""
 
 
 def test_without_tensorflow(url, source):
-    code = (
-        "import sys\n"
-        "from keras_transformer.cli.main import main\n"
-        "status = main(['translate', '--server', *sys.argv[1:]])\n"
-        "heavy = {'tensorflow', 'keras'} & set(sys.modules)\n"
-        "sys.exit(f'imported: {heavy}' if heavy else status)"
-    )
+    words = [url, "--model=toy", "--input", source]
     done = subprocess.run(
-        [sys.executable, "-c", code, url, "--model=toy", "--input", source],
+        [sys.executable, "-c", WITHOUT_TENSORFLOW, *words],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == len(LINES)
@@ -201,6 +180,10 @@ def test_as_little_as_possible_is_read_ahead(url, interactive, most):
         (["--model=toy", "--label=x"], ["label x", "INVALID_ARGUMENT"]),
         (["--model=toy", "--n-best=9"], ["1 to 4, the beam size", "9"]),
         (["--model=toy", "--version=1", "--label=x"], ["either a version"]),
+        (
+            ["--server=http://127.0.0.1:1"],
+            ["http://127.0.0.1:1", "UNAVAILABLE", "refused"],
+        ),
     ],
     ids=lambda value: " ".join(value),
 )
@@ -209,26 +192,12 @@ def test_what_the_server_refuses(refuses, url, source, options, says):
     refuses(*command, says=says)
 
 
-def test_nobody_there_is_told_at_once(refuses, source):
-    url = "http://127.0.0.1:1"
-    command = ["translate", "--server", url, "--input", source]
-    refuses(*command, says=[url, "UNAVAILABLE", "refused"])
-
-
 @pytest.mark.parametrize(
     "option",
     [
-        "--weights=best",
-        "--set=decoding.length_penalty=1",
-        "--set=decoding.top_k=3",
-        "--beam-size=2",
-        "--workers=2",
-        "--threads=2",
-        "--alignment",
-        "--token-scores",
-        "--prefix=x",
-        "--ensemble=x",
-        "--shortlist=x",
+        *("--weights=best", "--set=decoding.top_k=3", "--beam-size=2"),
+        *("--workers=2", "--threads=2", "--alignment", "--token-scores"),
+        *("--prefix=x", "--ensemble=x", "--shortlist=x"),
     ],
 )
 def test_what_is_up_to_the_server(refuses, source, option):
@@ -242,55 +211,3 @@ def test_what_is_up_to_the_server(refuses, source, option):
 def test_what_needs_a_server(refuses, export, source, option):
     command = ["translate", "--saved-model", export, "--input", source]
     refuses(*command, option, says=[option.split("=")[0], "with --server"])
-
-
-# The client's methods, for which the toy models of tests/serving have no
-# signatures.
-
-
-@pytest.mark.medium
-def test_the_methods_of_the_client(run, export, url):
-    from keras_transformer.exporting.saved_translator import SavedTranslator
-    from keras_transformer.serving import Client
-
-    here = SavedTranslator(export)
-    texts = [*LINES[:11], "one zero", ""]
-    with Client(url, "toy", batch_size=5) as there:
-        found, scores, truncated = there.translate(texts)
-        expected = here.translate(texts, details=True)
-        assert found == [one.hypotheses[0].text for one in expected]
-        assert truncated == [one.truncated for one in expected]
-        assert scores == pytest.approx(
-            [one.hypotheses[0].score for one in expected], rel=1e-4
-        )
-        best, numbers, _ = there.nbest(texts)
-        # The client has all rows, those that are left over, too.
-        for row, several in zip(best, here.translate(texts, 4), strict=True):
-            assert row[: len(several)] == several
-        assert [row[0] for row in best] == found
-        assert [row[0] for row in numbers] == pytest.approx(scores, rel=1e-4)
-        scored = there.score(texts, found)
-        expected = here.score(texts, found)
-        for name, values in scored.items():
-            assert values == pytest.approx(expected[name].tolist(), rel=1e-4)
-        tokenizer = kt.load_tokenizer(run / "source_tokenizer")
-        assert there.tokenize(texts) == tokenizer.tokenize(texts).to_list()
-        outputs = there.predict({"text": texts}, "align")
-        names = ("source_tokens", "target_tokens", "alignment")
-        check_alignments([outputs[name] for name in names], texts, found)
-
-
-def check_alignments(found, texts, translations):
-    """Whatever the lengths of the requests."""
-    sources, targets, alignments = found
-    assert len(sources) == len(targets) == len(alignments) == len(texts)
-    for text, source, translation, target, shares in zip(
-        texts, sources, translations, targets, alignments, strict=True
-    ):
-        assert [token for token in source if token] == text.split()
-        tokens = [token for token in target if token]
-        assert tokens[:-1] == translation.split()
-        assert len(shares) == len(target)
-        assert all(len(row) == len(source) for row in shares)
-        for row in shares[: len(tokens)]:
-            assert sum(row) == pytest.approx(1.0, abs=1e-3)

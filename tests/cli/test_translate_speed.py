@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from keras_transformer.cli.main import main
-from tests.cli.conftest import start
+from tests.cli.conftest import call, start
 from tests.processes import children, is_worker, wait_until_gone
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
@@ -49,14 +48,6 @@ def wait_for_output(process, folder):
     return children(process.pid)
 
 
-def check_over(process, processes, folder, says):
-    """Exit 2, one line, no output, nothing left running."""
-    out, err = process.communicate()
-    assert process.returncode == 2
-    check_told(out, err, folder, says)
-    wait_until_gone(processes)
-
-
 def check_told(out, err, folder, says):
     """One line, no output."""
     lines = [line for line in err.splitlines() if "translating:" not in line]
@@ -78,14 +69,8 @@ def test_workers_and_this_process_translate_alike(run, export, source):
     assert outputs.pop().count("\n") == 150
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        pytest.param("worker killed", marks=pytest.mark.slow),
-        pytest.param("Ctrl-C", marks=pytest.mark.slow),
-        pytest.param("SIGTERM", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["worker killed", "Ctrl-C", "SIGTERM"])
 def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
     if how == "Ctrl-C" and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         pytest.skip("the shell that runs this in the background ignores Ctrl-C")
@@ -101,13 +86,16 @@ def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
     if how == "worker killed":
         os.kill(workers[0], signal.SIGKILL)
         says = f"(process {workers[0]}) was killed by SIGKILL"
-    elif how == "Ctrl-C":
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        says = "interrupted"
     else:
-        process.terminate()
         says = "interrupted"
-    check_over(process, processes, tmp_path, says)
+        if how == "Ctrl-C":
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        else:
+            process.terminate()
+    out, err = process.communicate()
+    assert process.returncode == 2
+    check_told(out, err, tmp_path, says)
+    wait_until_gone(processes)
 
 
 @pytest.mark.medium
@@ -118,8 +106,8 @@ def test_damaged_weights_are_told_by_workers_in_one_line(
     path = copy / "weights" / "best.weights.h5"
     path.write_bytes(path.read_bytes()[:-50])
     out = tmp_path / "out.txt"
-    words = ["translate", "--run", copy, "--input", source, "--workers=2"]
+    files = ["--input", source, "--output", out]
     capfd.readouterr()
-    assert main([*map(str, words), f"--output={out}"]) == 2
+    call("translate", "--run", copy, *files, "--workers=2", status=2)
     said = capfd.readouterr()  # by the workers, too
     check_told(said.out, said.err, tmp_path, f"{path}: damaged")

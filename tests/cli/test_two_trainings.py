@@ -6,25 +6,19 @@ import shutil
 
 import pytest
 
-from keras_transformer.cli.main import main
 from keras_transformer.cli.train import TrainingProgress
 from keras_transformer.training.run import Run
-from tests.cli.conftest import TRAIN_OPTIONS
+from tests.cli.conftest import TRAIN_OPTIONS, call
 from tests.system.test_locks import holding
 
 FILES = ("checkpoint.npz", "history.jsonl", "weights/best.weights.h5")
-
-
-def trained(data, out, *options):
-    command = ["train", "--data", str(data), "--out", str(out)]
-    return main([*command, *options])
 
 
 def test_a_run_is_trained_by_one_process_until_it_dies(
     data, refuses, tmp_path, monkeypatch
 ):
     out = tmp_path / "run"
-    command = ["train", "--data", str(data), "--out", str(out)]
+    command = ["train", "--data", data, "--out", out]
     resume = [*command, "--resume", "--epochs=3"]
     training = []
 
@@ -34,7 +28,7 @@ def test_a_run_is_trained_by_one_process_until_it_dies(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TrainingProgress, "start", stop)
-    assert main([*command, *TRAIN_OPTIONS]) == 2
+    call(*command, *TRAIN_OPTIONS, status=2)
     assert training == [os.getpid()]
     config = (out / "config.yaml").read_bytes()
     with holding(out / "lock") as process:
@@ -45,7 +39,7 @@ def test_a_run_is_trained_by_one_process_until_it_dies(
         assert (out / "config.yaml").read_bytes() == config
         assert process.poll() is None
     assert (out / "lock").exists()
-    assert main(resume) == 2
+    call(*resume, status=2)
     assert training == 2 * [os.getpid()]
 
 
@@ -53,7 +47,8 @@ def test_a_run_is_trained_by_one_process_until_it_dies(
 def test_an_id_tells_runs_apart_that_are_the_same_in_all_else(data, tmp_path):
     ids = set()
     for name in ("one", "other"):
-        assert trained(data, tmp_path / name, *TRAIN_OPTIONS) == 0
+        words = ["--data", data, "--out", tmp_path / name]
+        call("train", *words, *TRAIN_OPTIONS)
         ids.add(Run.load(tmp_path / name).id)
     assert len(ids) == 2
 
@@ -77,27 +72,19 @@ def test_another_runs_file_is_refused(
 
 
 @pytest.mark.usefixtures("untrained")
-def test_a_resume_says_what_it_takes(data, run, capsys, tmp_path):
+def test_a_resume_says_what_it_takes(data, run, succeed, tmp_path):
     copy = shutil.copytree(run, tmp_path / "run")
-    options = ["--resume", "--epochs=2", "--set=training.precision=auto"]
-    assert trained(data, copy, *options) == 0
-    said = capsys.readouterr().err
+    command = ["train", "--data", data, "--out", copy, "--resume"]
+    options = ["--epochs=2", "--set=training.precision=auto"]
+    said = succeed(*command, *options).err
     assert "--resume: training.epochs 2 is taken (it was 1)" in said
     assert "--resume: training.precision stays float32, not taken" in said
-
-
-@pytest.mark.usefixtures("untrained")
-def test_a_resume_takes_the_epochs_of_a_file(data, run, capsys, tmp_path):
-    copy = shutil.copytree(run, tmp_path / "run")
-    file = tmp_path / "more.yaml"
-    file.write_text((copy / "config.yaml").read_text())
-    options = ["--resume", f"--config={file}"]
-    assert trained(data, copy, *options) == 0
-    assert "is taken" not in capsys.readouterr().err
-    file.write_text(
-        file.read_text().replace("\n  epochs: 1\n", "\n  epochs: 7\n")
-    )
-    assert trained(data, copy, *options) == 0
-    assert "training.epochs 7 is taken (it was 1)" in capsys.readouterr().err
+    # Of a file, too.
+    file, text = tmp_path / "more.yaml", (copy / "config.yaml").read_text()
+    file.write_text(text)
+    assert "is taken" not in succeed(*command, "--config", file).err
+    file.write_text(text.replace("\n  epochs: 1\n", "\n  epochs: 7\n"))
+    said = succeed(*command, "--config", file).err
+    assert "training.epochs 7 is taken (it was 1)" in said
     # It is written when training begins, and none did.
     assert Run.load(copy).config.training.epochs == 1

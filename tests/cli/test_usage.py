@@ -5,43 +5,40 @@ import yaml
 
 import keras_transformer as kt
 from keras_transformer.cli import serve
-from keras_transformer.cli.main import build_parser, main
+from keras_transformer.cli.main import build_parser
 
 
-def test_the_configuration_is_printed_and_taken(tmp_path, capsys):
-    command = ["train", "--preset", "base", "--epochs=3", "--print-config"]
-    assert main(command) == 0
-    printed = capsys.readouterr().out
+def test_the_configuration_is_printed_and_taken(tmp_path, succeed):
+    command = ["train", "--print-config"]
+    printed = succeed(*command, "--preset=base", "--epochs=3").out
     config = yaml.safe_load(printed)
     assert list(config) == ["model", "training", "decoding"]
     expected = kt.preset("base").updated({"training": {"epochs": 3}}).to_dict()
     assert config == {name: expected[name] for name in config}
     (tmp_path / "config.yaml").write_text(printed)
-    options = ["--config", str(tmp_path / "config.yaml"), "--print-config"]
-    options += ["--preset", "tatoeba"]  # of which the file leaves nothing
-    assert main(["train", *options]) == 0
-    assert capsys.readouterr().out == printed
+    options = ["--config", tmp_path / "config.yaml", "--preset=tatoeba"]
+    # Of which the file leaves nothing.
+    assert succeed(*command, *options).out == printed
 
 
-def test_sentences_on_the_command_line_are_translated(toy, capsys):
+def test_sentences_on_the_command_line_are_translated(toy, succeed):
     texts = ["aaa bbb", "ccc"]
-    assert main(["translate", "--run", str(toy), *texts]) == 0
-    expected = kt.load(toy).translate(texts)
-    assert capsys.readouterr().out.splitlines() == expected
+    said = succeed("translate", "--run", toy, *texts).out
+    assert said.splitlines() == kt.load(toy).translate(texts)
 
 
-def test_a_folder_is_served(tmp_path, capsys):
+def test_a_folder_is_served(tmp_path, refuses):
     arguments = build_parser().parse_args(["serve", str(tmp_path)])
     serve._check(arguments)
     (model,) = serve.server_options(arguments).models
     assert (model.name, model.base_path) == (tmp_path.name, tmp_path)
-    both = ["serve", str(tmp_path), "--model_base_path", str(tmp_path)]
-    assert main(both) == 2
-    assert "serve takes either" in capsys.readouterr().err
+    both = ["serve", tmp_path, "--model_base_path", tmp_path]
+    refuses(*both, says=["serve takes either"])
 
 
 NO_TEXT = "takes a text that isn't empty"
 NO_TIME = "takes a finite number of seconds"
+EMBEDDED = ["serve", ".", "--engine=embedded"]
 SERVED = ["translate", "text", "--server"]
 HTTP = [*SERVED, "http://127.0.0.1:1"]
 GRPC = [*SERVED, "grpc://127.0.0.1:1"]
@@ -68,12 +65,7 @@ GRPC = [*SERVED, "grpc://127.0.0.1:1"]
             for value in ("inf", "nan", "0")
         ),
         (
-            [
-                "serve",
-                ".",
-                "--engine=embedded",
-                "--max-request-bytes=3000000000",
-            ],
+            [*EMBEDDED, "--max-request-bytes=3000000000"],
             "max_request_bytes must be greater than 0 and at most 2147483647",
         ),
         ([*GRPC, "--model=\udcff"], "a name that isn't UTF-8"),
