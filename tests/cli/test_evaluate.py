@@ -8,8 +8,8 @@ import shutil
 import pytest
 import sacrebleu
 
-from keras_transformer.cli.main import main
 from keras_transformer.data.corpus_pairs import read_pairs
+from tests.cli.conftest import call
 
 FEW = ("--paired-bs-n=60", "--beam-size=1")
 FEW_TRIALS = "--paired-ar-n=60"
@@ -73,10 +73,8 @@ def test_documents_are_translated_as_one_text(run, succeed, tmp_path):
     assert values["sentences"] == 4
     assert values["documents"]["sentences"] == 3
     systems = values["documents"]["systems"]
-    assert [one["name"] for one in systems] == [
-        "sentence by sentence",
-        "as one text",
-    ]
+    names = [one["name"] for one in systems]
+    assert names == ["sentence by sentence", "as one text"]
     # The texts are split where the lines end.
     assert systems[0]["chrf"] == pytest.approx(systems[1]["chrf"])
     out = succeed(*words).out
@@ -89,26 +87,13 @@ def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
     low, high = values["chrf_interval"]
     assert low <= values["chrf"] <= high
     assert low < high
-    assert values["resampling"] == {
-        "resamples": 60,
-        "trials": 10_000,
-        "seed": 12345,
-    }
+    settings = {"resamples": 60, "trials": 10_000, "seed": 12345}
+    assert values["resampling"] == settings
     assert "bs:60|seed:12345" in values["chrf_signature"]
     lines = out.read_text("utf-8").splitlines()
     assert len(lines) == 12
     chrf = sacrebleu.corpus_chrf(lines, [references(pairs)])
     assert values["chrf"] == chrf.score
-
-
-@pytest.mark.medium
-def test_the_same_again_is_the_same(evaluate, perfect):
-    first, second = (evaluate("--against", perfect) for _ in range(2))
-    del first["seconds"], second["seconds"]
-    assert first == second
-    other = evaluate("--against", perfect, "--seed=5")
-    assert other["chrf"] == first["chrf"]
-    assert other["chrf_interval"] != first["chrf_interval"]
 
 
 def test_against_files_and_runs(
@@ -118,9 +103,8 @@ def test_against_files_and_runs(
     evaluate("--output", out)
     values = evaluate("--against", perfect, out, "--against", other_run)
     perfect_one, equal, other = values["against"]
-    assert [one["name"] for one in values["against"]] == [
-        *(str(perfect), str(out), str(other_run))
-    ]
+    names = [one["name"] for one in values["against"]]
+    assert names == [*map(str, (perfect, out, other_run))]
     assert perfect_one["bleu"] == pytest.approx(100)
     assert set(perfect_one["bleu_p_values"]) == {"bs", "ar"}
     assert perfect_one["chrf_p_values"]["ar"] < 0.05
@@ -128,9 +112,8 @@ def test_against_files_and_runs(
     assert equal["chrf_interval"] == values["chrf_interval"]
     assert equal["chrf_p_values"] == {"bs": 1.0, "ar": 1.0}
     # The other run is measured as when it's evaluated by itself.
-    words = ["evaluate", "--run", str(other_run), "--input", str(pairs)]
-    output = ["--output", str(tmp_path / "other.txt")]
-    assert main([*words, *FEW, *output]) == 0
+    words = ["--run", other_run, "--input", pairs, *FEW]
+    call("evaluate", *words, "--output", tmp_path / "other.txt")
     alone = (tmp_path / "other.txt").read_text("utf-8").splitlines()
     chrf = sacrebleu.corpus_chrf(alone, [references(pairs)])
     assert other["chrf"] == chrf.score
@@ -154,7 +137,9 @@ def test_tokenizer_and_case_as_reported(evaluate, tmp_path, pairs):
     upper = tmp_path / "upper.txt"
     text = "".join(f"{t.upper()}\n" for t in references(pairs))
     upper.write_text(text, "utf-8")
-    values = evaluate("--against", upper, "--tokenize=none", "--lowercase")
+    options = ["--tokenize=none", "--lowercase", "--seed=5"]
+    values = evaluate("--against", upper, *options)
+    assert "seed:5|" in values["chrf_signature"]
     assert set(values["against"][0]["bleu_p_values"]) == {"bs", "ar"}
     assert "case:lc" in values["bleu_signature"]
     assert "tok:none" in values["bleu_signature"]
@@ -185,6 +170,12 @@ def test_what_does_not_fit_is_refused_before_translating(
         says = [read.name, "is read, too"]
         refuses(*words, "--against", perfect, *output, says=says)
         assert read.read_bytes() == before
+    missing = tmp_path / "no folder" / "report.html"
+    for option in ("--report", "--output"):
+        refuses(*words, option, missing, says=[missing, "no such folder"])
+    report = tmp_path / "report.html"
+    both = ["--report", report, "--output", report]
+    refuses(*words, *both, says=[report, "is written, too"])
     refuses(*words, FEW_TRIALS, says=["--paired-ar-n goes with --against"])
     says = ["'moses'", "Accepted: none, zh, 13a, intl, char"]
     refuses(*words, "--tokenize", "moses", says=says)
@@ -194,42 +185,39 @@ def test_what_does_not_fit_is_refused_before_translating(
     refuses(*words, *many, says=["Accepted: 33,333,333 or less"])
 
 
-@pytest.mark.parametrize("language", ["fr", "eng_Latn"])
+@pytest.fixture
+def into(run, tmp_path):
+    """Copies the run, as if it translated into another language."""
+
+    def copy(language):
+        config = shutil.copytree(run, tmp_path / language) / "config.yaml"
+        new = f"target_language: {language}"
+        text = config.read_text().replace("target_language: en", new)
+        config.write_text(text)
+        return config.parent
+
+    return copy
+
+
 def test_others_have_to_be_into_the_same_language(
-    run, pairs, tmp_path, refuses, evaluate, language
+    run, pairs, into, refuses, evaluate
 ):
     """Which may have another code."""
-    other = shutil.copytree(run, tmp_path / "other")
-    config = other / "config.yaml"
-    text = config.read_text()
-    config.write_text(
-        text.replace("target_language: en", f"target_language: {language}")
-    )
-    if language == "eng_Latn":
-        found = evaluate("--against", other)["against"][0]["name"]
-        assert found == str(other)
-    else:
-        words = ["evaluate", "--run", run, "--input", pairs]
-        says = [other, "a run into fr. Accepted: one into en"]
-        refuses(*words, "--against", other, says=says)
+    (same,) = evaluate("--against", into("eng_Latn"))["against"]
+    assert same["name"].endswith("eng_Latn")
+    words = ["evaluate", "--run", run, "--input", pairs, "--against"]
+    refuses(*words, into("fr"), says=["a run into fr. Accepted: one into en"])
 
 
 def test_other_translations_are_simplified_as_references_are(
-    run, tmp_path, capsys
+    into, tmp_path, succeed
 ):
-    chinese = shutil.copytree(run, tmp_path / "chinese")
-    config = chinese / "config.yaml"
-    text = config.read_text()
-    config.write_text(
-        text.replace("target_language: en", "target_language: zh")
-    )
     pairs, file = tmp_path / "pairs.tsv", tmp_path / "traditional.txt"
     pairs.write_text("a b\t她说汉语。\nc d\t他們說漢語。\n", "utf-8")
     file.write_text("她說漢語。\n他们说汉语。\n", "utf-8")
-    words = ["evaluate", "--run", str(chinese), "--input", str(pairs)]
-    words += ["--against", str(file), "--json", *FEW, FEW_TRIALS]
-    assert main(words) == 0
-    (against,) = json.loads(capsys.readouterr().out)["against"]
+    words = ["--run", into("zh"), "--input", pairs, "--against", file]
+    out = succeed("evaluate", *words, "--json", *FEW, FEW_TRIALS).out
+    (against,) = json.loads(out)["against"]
     assert against["chrf"] == pytest.approx(100)
 
 
@@ -244,16 +232,6 @@ def test_report_is_a_page_with_the_same_numbers(
     assert f">{values['chrf']:.1f} ({low:.1f} … {high:.1f})<" in text
     assert f">{run}</bdi>" in text
     assert f">{perfect}</bdi>" in text
-
-
-def test_options_of_a_report_are_checked_first(run, pairs, tmp_path, refuses):
-    words = ["evaluate", "--run", run, "--input", pairs]
-    missing = tmp_path / "no folder" / "report.html"
-    refuses(*words, "--report", missing, says=[missing, "no such folder"])
-    refuses(*words, "--output", missing, says=[missing, "no such folder"])
-    report = ["--report", tmp_path / "report.html"]
-    same = ["--output", report[1]]
-    refuses(*words, *report, *same, says=[report[1], "is written, too"])
 
 
 def test_pairs_with_a_blank_side_do_not_count(
@@ -275,13 +253,8 @@ def test_pairs_with_a_blank_side_do_not_count(
     same = clean.keys() - {"blank_pairs", "seconds"}
     assert {n: found[n] for n in same} == {n: clean[n] for n in same}
     written = out.read_text("utf-8").split("\n")
-    assert [n for n, line in enumerate(written) if not line] == [
-        0,
-        3,
-        4,
-        14,
-        16,
-    ]
+    empty = [n for n, line in enumerate(written) if not line]
+    assert empty == [0, 3, 4, 14, 16]
 
 
 def test_a_file_named_gz_is_gzip(evaluate, tmp_path):

@@ -9,21 +9,16 @@ import zipfile
 import pytest
 import yaml
 
-from keras_transformer.api import training
-from keras_transformer.cli import train
-from keras_transformer.cli.main import main
 from keras_transformer.config.presets import PRESETS
-from tests.importing.conftest import (  # noqa: F401
-    copy,
-    folders,
-)
+from tests.cli.conftest import call
+from tests.importing.conftest import copy, folders  # noqa: F401
 
 
 @pytest.fixture(scope="module")
 def imported(folders, tmp_path_factory):  # noqa: F811
     out = tmp_path_factory.mktemp("cli") / "big"
-    options = [str(folders["big"]), "--out", str(out)]
-    assert main(["import", *options, "--source-prefix=>>cmn_Hans<<"]) == 0
+    prefix = "--source-prefix=>>cmn_Hans<<"
+    call("import", folders["big"], "--out", out, prefix)
     return out
 
 
@@ -52,10 +47,7 @@ def test_translates_evaluates_and_scores(imported, tmp_path, succeed, refuses):
     pairs.write_text("I go.\t我去。\nHe goes.\t他去。\n")
     run = ["--run", imported]
     lines = succeed("translate", *run, "--input", text).out.splitlines()
-    assert len(lines) == 3
-    assert lines[1] == ""
-    assert lines[0]
-    assert lines[2]
+    assert [bool(line) for line in lines] == [True, False, True]
     wrong = ["--set", "decoding.source_prefix=>>deu<<", "--input", text]
     says = ["Accepted: >>cmn_Hans<< >>cmn_Hant<< >>yue<<"]
     refuses("translate", *run, *wrong, says=says)
@@ -85,22 +77,19 @@ def test_training_keeps_how_the_model_is_searched(
     folders,  # noqa: F811
     tmp_path,
     monkeypatch,
+    untrained,
 ):
     """Of a new run only the configuration is looked at here."""
     text, data, imported = (tmp_path / n for n in ("t.tsv", "data", "original"))
     text.write_text("".join(f"I go {i}.\t我去{i}次。\n" for i in range(9)))
-    words = [str(folders["original"]), "--out", str(imported)]
     languages = ["--source-language=en", "--target-language=zh"]
-    assert main(["import", *words, *languages]) == 0
-    words = ["--train", str(text), "--out", str(data)]
-    assert main(["prepare", *words, "--tokenizers", str(imported)]) == 0
-    monkeypatch.setattr(training, "_fit", lambda *_: None)
-    monkeypatch.setattr(train, "best_epoch", lambda run: "")
+    call("import", folders["original"], "--out", imported, *languages)
+    call("prepare", "--train", text, "--out", data, "--tokenizers", imported)
 
     def decoding(folder, *options):
         if folder != imported:
-            words = ["--data", str(data), "--out", str(folder), *options]
-            assert main(["train", *words, "--from", str(imported)]) == 0
+            words = ["--data", data, "--out", folder, *options]
+            call("train", *words, "--from", imported)
         return yaml.safe_load((folder / "config.yaml").read_text())["decoding"]
 
     kept = decoding(imported)
@@ -115,9 +104,31 @@ def test_training_keeps_how_the_model_is_searched(
     assert named == kept | {"banned_tokens": []}
 
 
-def edit(path, **changes):
-    values = json.loads(path.read_text("utf-8")) | changes
-    path.write_text(json.dumps(values))
+def config(name="config.json", **changes):
+    """A damage: another configuration."""
+
+    def edit(folder):
+        values = json.loads((folder / name).read_text("utf-8")) | changes
+        (folder / name).write_text(json.dumps(values))
+
+    return edit
+
+
+def decoder(**changes):
+    def edit(folder):
+        path = folder / "decoder.yml"
+        values = yaml.safe_load(path.read_text()) | changes
+        path.write_text(yaml.safe_dump(values))
+
+    return edit
+
+
+def file(name, content):
+    return lambda folder: (folder / name).write_text(content)
+
+
+def without(name):
+    return lambda folder: (folder / name).unlink()
 
 
 def truncate(folder):
@@ -140,10 +151,8 @@ def hostile_pickle(folder):
 
 
 def gap(folder):
-    path = folder / "vocab.json"
-    values = json.loads(path.read_text("utf-8"))
-    values["<pad>"] += 1
-    path.write_text(json.dumps(values))
+    vocabulary = json.loads((folder / "vocab.json").read_text("utf-8"))
+    config("vocab.json", **{"<pad>": vocabulary["<pad>"] + 1})(folder)
 
 
 def without_end(folder):
@@ -160,117 +169,84 @@ def aliases(folder):
     (folder / "decoder.yml").write_text(text)
 
 
-def decoder(folder, **changes):
-    path = folder / "decoder.yml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
-
-
-def without(folder, name):
-    (folder / name).unlink()
-
-
 DAMAGE = {
     "truncated": (truncate, "model.safetensors: damaged"),
     "pickle": (hostile_pickle, "__builtin__.print"),
     "gap": (gap, "whose ids aren't 0 to"),
-    "sizes": (
-        lambda f: edit(f / "config.json", d_model=32),
-        "say rows of",
-    ),
-    "layers": (
-        lambda f: edit(f / "config.json", encoder_layers=3),
-        "no tensor model.encoder.layers.2",
-    ),
+    "sizes": (config(d_model=32), "say rows of"),
+    "layers": (config(encoder_layers=3), "no tensor model.encoder.layers.2"),
     "fewer layers": (
-        lambda f: edit(f / "config.json", encoder_layers=1),
+        config(encoder_layers=1),
         "tensors that the model shouldn't have",
     ),
-    "type": (
-        lambda f: edit(f / "config.json", model_type="bart"),
-        "model_type is 'bart'",
-    ),
-    "scale": (
-        lambda f: edit(f / "config.json", scale_embedding=False),
-        "scale_embedding is False",
-    ),
+    "type": (config(model_type="bart"), "model_type is 'bart'"),
+    "scale": (config(scale_embedding=False), "scale_embedding is False"),
     "widths": (
-        lambda f: edit(f / "config.json", decoder_ffn_dim=64),
+        config(decoder_ffn_dim=64),
         "ffn_dim of encoder and decoder differ",
     ),
     "quantised": (
-        lambda f: edit(f / "config.json", quantization_config={"bits": 8}),
+        config(quantization_config={"bits": 8}),
         "quantization_config",
     ),
     "heads": (
-        lambda f: edit(
-            f / "config.json",
-            encoder_attention_heads=3,
-            decoder_attention_heads=3,
-        ),
+        config(encoder_attention_heads=3, decoder_attention_heads=3),
         "divisible by model.num_heads",
     ),
     "pieces": (
-        lambda f: (f / "source.spm").write_bytes(b"no model"),
+        file("source.spm", "no model"),
         "source.spm: not a SentencePiece model",
     ),
-    "no pieces": (lambda f: without(f, "target.spm"), "target.spm: No such"),
-    "no weights": (lambda f: without(f, "model.safetensors"), "no weights"),
-    "nothing": (lambda f: without(f, "config.json"), "no decoder.yml"),
+    "no pieces": (without("target.spm"), "target.spm: No such"),
+    "no weights": (without("model.safetensors"), "no weights"),
+    "nothing": (without("config.json"), "no decoder.yml"),
     "start": (
-        lambda f: edit(f / "config.json", decoder_start_token_id=10**6),
+        config(decoder_start_token_id=10**6),
         "decoder_start_token_id is 1000000",
     ),
-}
-DAMAGE |= {
     "much": (
-        lambda f: edit(f / "config.json", d_model=1 << 40),
+        config(d_model=1 << 40),
         "d_model is 1099511627776. Accepted: 1 to 65536",
     ),
-    "much more than there is": (
-        lambda f: edit(f / "config.json", d_model=1 << 16),
-        "say rows of",
-    ),
+    "much more than there is": (config(d_model=1 << 16), "say rows of"),
     "deep": (
-        lambda f: (f / "config.json").write_text("[" * 200000),
+        file("config.json", "[" * 200000),
         "config.json: damaged, not JSON",
     ),
     "activation": (
-        lambda f: edit(f / "config.json", activation_function=["relu"]),
+        config(activation_function=["relu"]),
         "activation_function is",
     ),
     "surrogate": (
-        lambda f: (f / "vocab.json").write_text('{"\\ud800": 0}'),
+        file("vocab.json", '{"\\ud800": 0}'),
         "vocab.json: a token that isn't text",
     ),
     "pipe": (without_end, "vocab.json: neither a file nor a folder"),
     "beams": (
-        lambda f: edit(f / "generation_config.json", num_beams="many"),
+        config("generation_config.json", num_beams="many"),
         "decoding.beam_size takes an integer. Received: 'many'",
     ),
 }
 DAMAGE_OF_MARIAN = {
     "aliases": (aliases, "decoder.yml: damaged"),
     "normalize": (
-        lambda f: decoder(f, normalize="x"),
+        decoder(normalize="x"),
         "decoding.length_penalty takes a number. Received: 'x'",
     ),
     "quantised": (
-        lambda f: decoder(f, models=["model.intgemm.bin"]),
+        decoder(models=["model.intgemm.bin"]),
         "as of quantised models",
     ),
     "factors": (
-        lambda f: decoder(f, vocabs=["vocab.yml", "vocab.fsv"]),
+        decoder(vocabs=["vocab.yml", "vocab.fsv"]),
         "a vocabulary with factors",
     ),
     "ensemble": (
-        lambda f: decoder(f, models=["a.npz", "b.npz"]),
+        decoder(models=["a.npz", "b.npz"]),
         "models is .*Accepted: 1 file name",
     ),
-    "penalty": (lambda f: decoder(f, **{"word-penalty": 1}), "word-penalty"),
-    "vocabulary": (
-        lambda f: (f / "vocab.yml").write_text("a: 0\nb: x\n"),
-        "vocab.yml, line 2",
-    ),
+    "penalty": (decoder(**{"word-penalty": 1}), "word-penalty"),
+    "vocabulary": (file("vocab.yml", "a: 0\nb: x\n"), "vocab.yml, line 2"),
 }
 CASES = [("base", *case) for case in DAMAGE.values()]
 CASES += [("original", *case) for case in DAMAGE_OF_MARIAN.values()]

@@ -2,13 +2,11 @@
 
 import io
 import json
-import shutil
 import subprocess
 
 import pytest
 
-from keras_transformer.cli.main import main
-from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, start
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, call, start
 
 
 def feed(monkeypatch, data: bytes):
@@ -25,10 +23,8 @@ def prepare(corpus, tmp_path, succeed):
     def run(
         *options, train=corpus / "train.tsv", out="data", kinds=DATA_OPTIONS
     ):
-        out = tmp_path / out
-        return succeed(
-            "prepare", "--train", train, "--out", out, *kinds, *options
-        )
+        words = ["--train", train, "--out", tmp_path / out, *kinds]
+        return succeed("prepare", *words, *options)
 
     return run
 
@@ -105,16 +101,6 @@ def test_translate_keeps_order_and_blank_lines(run, succeed, monkeypatch):
     assert translated(b"") == ""
 
 
-def test_translate_from_file_to_file_with_scores(run, succeed, tmp_path):
-    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("one two\nthree\n")
-    files = ["--input", source, "--output", target]
-    succeed("translate", "--run", run, *files, "--scores")
-    rows = [line.split("\t") for line in target.read_text().splitlines()]
-    assert len(rows) == 2
-    assert all(float(row[1]) < 0 for row in rows)
-
-
 def test_the_export_translates_like_the_run(export, run, succeed, monkeypatch):
     text = "one two three\n\nfour\n"
     process = start("translate", "--saved-model", export, stdin=subprocess.PIPE)
@@ -123,14 +109,6 @@ def test_the_export_translates_like_the_run(export, run, succeed, monkeypatch):
     assert out.count("\n") == 3
     feed(monkeypatch, text.encode())
     assert succeed("translate", "--run", run).out == out
-
-
-@pytest.mark.slow
-def test_a_second_export_is_the_next_version(export, run, tmp_path):
-    base = tmp_path / "toy"
-    shutil.copytree(export, base)
-    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
-    assert sorted(p.name for p in base.iterdir()) == ["1", "2"]
 
 
 @pytest.mark.slow
@@ -145,9 +123,9 @@ def test_a_second_export_is_the_next_version(export, run, tmp_path):
 )
 def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, longer):
     out = tmp_path / "run"
-    options = ["--data", str(data), "--out", str(out)]
-    assert main(["train", *options, "--epochs=1", *TRAIN_OPTIONS]) == 0
-    assert main(["train", *options, *longer, "--resume"]) == 0
+    command = ["train", "--data", data, "--out", out]
+    call(*command, "--epochs=1", *TRAIN_OPTIONS)
+    call(*command, *longer, "--resume")
     history = (out / "history.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in history] == [1, 2]
 

