@@ -49,15 +49,11 @@ def scripted(factory):
     """A translator whose translations are the source's words, rotated."""
 
     def translate(lines):
+        ranks = range(factory.request.count)
+        best = [[(rotated(line, n), -n) for n in ranks] for line in lines]
         return [
-            Translation(
-                line,
-                [
-                    Hypothesis(rotated(line, n), -n, finished=True)
-                    for n in range(factory.request.count)
-                ],
-            )
-            for line in lines
+            Translation(line, [Hypothesis(*one, finished=True) for one in row])
+            for line, row in zip(lines, best, strict=True)
         ]
 
     return translate
@@ -207,20 +203,17 @@ def test_what_is_no_translation_is_dropped_and_counted(
 ):
     def make(factory):
         def translate(lines):
-            texts = [["one", "one"], ["", "two"], ["two " * 90, "one"]]
-            return [
-                Translation(
-                    line,
-                    [
-                        Hypothesis(text, 0.0, finished="four" not in line)
-                        for text in texts[len(line.split()) - 2]
-                    ],
-                    truncated="five" in line,
-                )
-                for line in lines
-            ]
+            return [translation(line) for line in lines]
 
         return translate
+
+    def translation(line):
+        texts = [["one", "one"], ["", "two"], ["two " * 90, "one"]]
+        hypotheses = [
+            Hypothesis(text, 0.0, finished="four" not in line)
+            for text in texts[len(line.split()) - 2]
+        ]
+        return Translation(line, hypotheses, truncated="five" in line)
 
     script(make)
     prepared = prepare("--set=data.max_length=50")
@@ -418,12 +411,10 @@ def test_options_that_are_refused(refuses, run, data, tmp_path, options, says):
 
 def test_from_python(script, run, data, tmp_path):
     stages = []
+    options = {"n_best": 2, "decoding": DecodingConfig(beam_size=3)}
     distilled = distill(
-        run,
-        data,
-        tmp_path / "out",
-        n_best=2,
-        decoding=DecodingConfig(beam_size=3),
+        *(run, data, tmp_path / "out"),
+        **options,
         workers=1,
         progress=lambda *stage: stages.append(stage),
     )

@@ -152,37 +152,39 @@ def test_what_does_not_fit_is_refused_before_translating(
     words = ["evaluate", "--run", run, "--input", pairs]
     short = tmp_path / "short.txt"
     short.write_text("one line\n")
-    no_average = tmp_path / "no-average"
-    shutil.copytree(run, no_average)
+    no_average = shutil.copytree(run, tmp_path / "no-average")
     (no_average / "weights" / "last.weights.h5").unlink()
-    says = [no_average, "no such weights"]
-    refuses(*words, "--weights=last", "--against", no_average, says=says)
-    says = [short, "1 lines", "each of the 12 pairs"]
-    refuses(*words, "--against", short, says=says)
-    refuses(*words, "--against", "no such", says=["no such"])
-    refuses(*words, "--against", tmp_path, says=[tmp_path, "not a run"])
-    refuses(*words, "--against", perfect, perfect, says=["given 2 times"])
-    for same in (run, f"{run}/"):
-        refuses(*words, "--against", same, says=[run, "given 2 times"])
+    missing = tmp_path / "no folder" / "report.html"
+    report = tmp_path / "report.html"
+    for options, *says in (
+        (
+            ["--weights=last", "--against", no_average],
+            *(no_average, "no such weights"),
+        ),
+        (["--against", short], short, "1 lines", "each of the 12 pairs"),
+        (["--against", "no such"], "no such"),
+        (["--against", tmp_path], tmp_path, "not a run"),
+        (["--against", perfect, perfect], "given 2 times"),
+        (["--against", run], run, "given 2 times"),
+        (["--against", f"{run}/"], run, "given 2 times"),
+        (["--report", missing], missing, "no such folder"),
+        (["--output", missing], missing, "no such folder"),
+        (["--report", report, "--output", report], report, "is written, too"),
+        ([FEW_TRIALS], "--paired-ar-n goes with --against"),
+        (["--tokenize=moses"], "'moses'", "none, zh, 13a, intl, char"),
+        (["--seed=0"], "seed must be 1 or more"),
+        (
+            ["--against", perfect, "--paired-ar-n=40000000"],
+            "Accepted: 33,333,333 or less",
+        ),
+    ):
+        refuses(*words, *options, says=says)
     for read in (pairs, perfect):  # which stay as they are
         before = read.read_bytes()
         output = ["--output", read.parent / ".." / read.parent.name / read.name]
         says = [read.name, "is read, too"]
         refuses(*words, "--against", perfect, *output, says=says)
         assert read.read_bytes() == before
-    missing = tmp_path / "no folder" / "report.html"
-    for option in ("--report", "--output"):
-        refuses(*words, option, missing, says=[missing, "no such folder"])
-    report = tmp_path / "report.html"
-    both = ["--report", report, "--output", report]
-    refuses(*words, *both, says=[report, "is written, too"])
-    refuses(*words, FEW_TRIALS, says=["--paired-ar-n goes with --against"])
-    says = ["'moses'", "Accepted: none, zh, 13a, intl, char"]
-    refuses(*words, "--tokenize", "moses", says=says)
-    says = ["seed must be 1 or more"]
-    refuses(*words, "--seed", "0", says=says)
-    many = ["--against", perfect, "--paired-ar-n", "40000000"]
-    refuses(*words, *many, says=["Accepted: 33,333,333 or less"])
 
 
 @pytest.fixture

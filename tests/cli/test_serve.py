@@ -1,14 +1,12 @@
 """`serve`: its flags, and the toy export through all of it."""
 
-import gc
 import json
 import os
 import signal
-import threading
 
 import pytest
 
-from keras_transformer.cli.main import build_parser, main
+from keras_transformer.cli.main import build_parser
 from keras_transformer.cli.serve import server_options
 from tests.cli.conftest import needs_serving, start
 from tests.serving.asking import ask, free_ports
@@ -117,37 +115,6 @@ def test_a_signal_ends_a_server_that_still_loads(
     signal.signal(signal.SIGINT, signal.default_int_handler)
     command = ["serve", "--engine", "embedded", "--model_base_path"]
     refuses(*command, tmp_path, says=["interrupted"])
-
-
-@needs_serving
-@pytest.mark.usefixtures("signals")
-def test_what_lives_long_is_not_looked_through_for_cycles(
-    tmp_path, monkeypatch
-):
-    """And a process that goes on isn't ended by what ends a server's."""
-    from keras_transformer.cli import serve
-    from keras_transformer.serving.server import server
-
-    def started(self):
-        self.rest_port = 1
-
-    def tell(line):
-        if line.startswith("REST on"):
-            signal.raise_signal(signal.SIGTERM)
-
-    frozen, timers = [], []
-    timer = threading.Timer
-    monkeypatch.setattr(server.Server, "start", started)
-    monkeypatch.setattr(serve, "say", tell)
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
-    monkeypatch.setattr(
-        threading, "Timer", lambda *a: timers.append(timer(*a)) or timers[-1]
-    )
-    command = ["serve", "--engine", "embedded", "--model_base_path"]
-    assert main([*command, str(tmp_path)]) == 0
-    assert frozen == [1]
-    assert len(timers) == 1
-    assert timers[0].finished.is_set()
 
 
 def test_without_the_extra_the_user_is_told_what_to_install(

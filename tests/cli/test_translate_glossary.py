@@ -5,12 +5,10 @@ terms that are annotated by hand, and that results are of their lines.
 """
 
 import json
-import random
 
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.data import word_links
 from tests.cli.conftest import call
 from tests.serving.asking import ask, host
 from tests.toy_runs import untrained_run
@@ -148,53 +146,3 @@ def test_ctranslate2(folder, tmp_path):
     found = model.translate(LINES[:1], glossary=folder / "terms.tsv")
     assert found == model.translate(BY_HAND[:1])
     assert found != model.translate(LINES[:1])
-
-
-@pytest.mark.slow
-def test_a_model_learns_to_take_the_translation_that_is_annotated(
-    tmp_path, monkeypatch
-):
-    """Of three that each word has, as often as another."""
-    monkeypatch.setattr(word_links, "_FREQUENT", 0)
-    words = [f"{a}{b}" for a in "abcde" for b in "abcde"]
-    draw = random.Random(1)
-
-    def translation(word):
-        return draw.choice(["{}", "{}Y", "Z{}"]).format(word.upper())
-
-    texts = [draw.sample(words, draw.randint(3, 6)) for _ in range(3100)]
-    lines = [
-        f"{' '.join(text)}\t{' '.join(map(translation, text))}\n"
-        for text in texts[:3000]
-    ]
-    (tmp_path / "train.tsv").write_text("".join(lines))
-    data = kt.prepare(
-        *(tmp_path / "train.tsv", tmp_path / "data"),
-        dev=0.05,
-        source_language="en",
-        target_language="fr",
-        source_tokenizer="word",
-        target_tokenizer="word",
-        markup="symbols",
-        term_share=0.9,
-    )
-    model = {
-        **{"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 64},
-        **{"num_heads": 4, "d_ff": 128, "max_length": 60, "dropout": 0.0},
-    }
-    training = {"warmup_steps": 100, "batch_sentences": 32}
-    run = kt.train(
-        *(data, tmp_path / "run"),
-        epochs=15,
-        config=kt.Config().updated({"model": model, "training": training}),
-        verbose=0,
-    )
-    right = {"with": 0, "without": 0}
-    for text in texts[3000:]:
-        term = draw.choice(text)
-        wanted, source = translation(term), " ".join(text)
-        for name, glossary in (("with", {term: wanted}), ("without", None)):
-            found = run.translate(source, glossary=glossary)
-            right[name] += wanted in found.split()
-    assert right["with"] > 85
-    assert right["without"] < 60
