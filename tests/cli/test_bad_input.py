@@ -39,6 +39,11 @@ TRAIN = "train --data {data} --out {tmp}/new"
 EVALUATE = "evaluate --run {run} --input {corpus}/dev.tsv"
 TRANSLATE = "translate --run {run} --input {tmp}/in.txt"
 OUTPUT = "--output {tmp}/new"
+EXPORT = "export --run {run} --out {tmp}/new"
+DISTILL = "distill --teacher {run} --data {data} --out {tmp}/new --beam-size=2"
+TUNE = "prepare --train {corpus}/train.tsv --out {tmp}/new --tokenizers"
+HOSTS = f"{TRAIN} --backend=jax"
+BY_HAND = f"{HOSTS} --coordinator=h:1 --num-processes=2 --process-id=0"
 # A command, and what its one line says, with | between parts.
 REFUSED = [
     (
@@ -63,6 +68,18 @@ REFUSED = [
     (f"{PREPARE} --target-language=german", "german is de"),
     (f"{PREPARE} --target-language=klingon", "such as en, zh or pt-BR"),
     (f"{PREPARE} --preset=tini", "did you mean 'tiny'?"),
+    (f"{PREPARE} --master=local[2]", "--master goes with --engine spark"),
+    (f"{PREPARE} --engine=spark --workers=2", "--workers goes with --engine"),
+    (
+        f"{PREPARE} --target-language=de --preset=tiny "
+        "--set=data.source_vocabulary_size=60",
+        "data.source_vocabulary_size 60|size 10000. Accepted: the sa",
+    ),
+    (
+        f"{TUNE} {{run}} --target-language=de",
+        "data.target_language is 'en' there, 'de' here",
+    ),
+    (f"{TUNE} {{tmp}}", "{tmp}|manifest.json"),
     ("train --data {data}", "--data FOLDER and --out FOLDER|--print-config"),
     (f"{TRAIN} --set=model.d_model=30", "model.d_model|model.num_heads (4)|30"),
     (f"{TRAIN} --epochs=many", "--epochs: training.epochs takes an|'many'"),
@@ -72,11 +89,40 @@ REFUSED = [
     (f"{TRAIN} --config {{tmp}}/text.yaml", "expected 'key: value' lines"),
     ("train --out {tmp}/new --data {tmp}", "{tmp}|prepare"),
     ("train --data {data} --out {run}", "{run}|--resume"),
+    (
+        "train --data {data} --out {run} --resume --from elsewhere",
+        "was started from random weights|elsewhere",
+    ),
+    (
+        "train --data {data} --out {run} --resume --set=training.seed=77",
+        "training.seed 77 (the run has 1)|None was taken",
+    ),
+    (
+        "train --data {data} --out {run} --resume --set=model.d_ff=64",
+        "model.d_ff 64 (the run has 32)|None was taken",
+    ),
+    (f"{BY_HAND} --backend=tensorflow", "--backend jax"),
+    (f"{TRAIN} --hosts=auto --backend=tensorflow", "--hosts: several"),
+    (f"{HOSTS} --coordinator=h:1", "--num-processes and --process-id"),
+    (f"{HOSTS} --process-id=1", "needs --coordinator"),
+    (f"{BY_HAND} --hosts=slurm", "--hosts slurm says"),
+    (f"{BY_HAND} --num-processes=0", "--num-processes|0"),
+    (f"{BY_HAND} --process-id=2", "--process-id must be 0 to 1"),
+    (f"{BY_HAND} --process-id=-1", "Received: -1"),
+    (f"{BY_HAND} --coordinator=h", "HOST:PORT|Received: h"),
+    (f"{BY_HAND} --coordinator=h:0", "1 to 65535"),
+    (f"{BY_HAND} --coordinator=::1:80000", "1 to 65535"),
+    (f"{BY_HAND} --join-timeout=0", "--join-timeout|0"),
+    (f"{HOSTS} --join-timeout=5", "--join-timeout is for hosts"),
     ("evaluate --input {corpus}/dev.tsv --run {tmp}", "{tmp}"),
     ("evaluate --run {run} --input {tmp}/no.tsv", "no.tsv"),
     ("evaluate --run {run} --input {tmp}/empty.tsv", "empty.tsv"),
     ("evaluate --run {run} --input {tmp}/blank.tsv", "no sentence pair to e"),
     (f"{EVALUATE} --beam-size=0", "--beam-size: decoding.beam_size|0"),
+    (
+        f"{EVALUATE} --weights=average",
+        "average.weights.h5|training.average_epochs",
+    ),
     ("score --run {run} --input {tmp}/no.tsv", "no.tsv"),
     ("score --run {run} --input {tmp}/empty.tsv", "empty.tsv: empty"),
     ("score --run {run} --input {tmp}/alone.tsv", "line 2|one column"),
@@ -85,6 +131,32 @@ REFUSED = [
     ("score --saved-model {tmp}/no --input {tmp}/in.txt", "{tmp}/no"),
     ("export --out {tmp}/new --run {tmp}", "{tmp}"),
     ("export --out {tmp}/new --run {data}", "{data}: prepared data, not a run"),
+    (f"{EXPORT} --precision=auto", "precision auto needs a dev set (--dev"),
+    (f"{EXPORT} --dev=x.tsv", "(--dev) goes with precision auto or int8"),
+    (
+        f"{EXPORT} --format=keras --model-version=2",
+        "version goes with format None or 'tfserv",
+    ),
+    (f"{EXPORT} --format=keras --precision=bfloat16", "precision goes with"),
+    (f"{EXPORT} --format=keras --quantization=int8", "goes with format 'ctra"),
+    (f"{EXPORT} --format=keras --beam-size=2", "decoding goes with format"),
+    ("export", "--run|--out|--verify-only"),
+    ("export --run r", "--run FOLDER and --out FOLDER"),
+    ("export --verify-only x --out y", "--out can't|--json"),
+    ("export --verify-only x --beam-size=2", "--beam-size can't"),
+    ("export --verify-only no/such", "no/such doesn't exist"),
+    ("distill --teacher {data} --data {data} --out {tmp}/new", "not a run"),
+    ("distill --teacher {tmp} --data {data} --out {tmp}/new", "not a run f"),
+    (f"{DISTILL} --out={{tmp}}", "exists and isn't empty"),
+    (f"{DISTILL} --n-best=3", "n-best must be 1 to 2, the beam size|3"),
+    (f"{DISTILL} --n-best=0", "n-best must be 1 to 2|0"),
+    (f"{DISTILL} --mix=1", "ORIGINAL:TRANSLATED|Received: 1"),
+    (f"{DISTILL} --mix=1:0", "ORIGINAL:TRANSLATED|Received: 1:0"),
+    (f"{DISTILL} --mix=nan:1", "ORIGINAL:TRANSLATED|nan"),
+    (f"{DISTILL} --mix=1:1e9", "1:1e+09"),
+    (f"{DISTILL} --workers=0", "--workers: must be 1 or more"),
+    (f"{DISTILL} --retries=-1", "--retries: must be 0 or more"),
+    (f"{DISTILL} --out=gs://bucket/x", "an address"),
     ("versions {tmp}/no list", "{tmp}/no doesn't exist"),
     ("info {tmp}", "{tmp}: no prepared data, run, export"),
     ("translate --input {tmp}/in.txt --run {tmp}", "{tmp}"),
@@ -97,6 +169,14 @@ REFUSED = [
     (f"{TRANSLATE} --shards=2 --output {{tmp}}/o.gz", "--shards|o.gz"),
     (f"{TRANSLATE} --run={{tmp}}/no --shards=2 {OUTPUT}", "no|No such"),
     (f"{TRANSLATE} --workers=0", "--workers: must be 1 or more|0"),
+    (f"{TRANSLATE} --set=decoding.beem_size=2", "--set|decoding.beam_size?"),
+    (f"{TRANSLATE} --set=decoding.banned_tokens=[nine]", "banned_tok|'nine'"),
+    (f"{TRANSLATE} --n-best=5", "--n-best|1 to 4|5"),
+    (
+        f"{TRANSLATE} --n-best=2 --set=decoding.sampling=true",
+        "--n-best|sampling",
+    ),
+    (f"{TRANSLATE} --prefix=no.txt", "no.txt|No such file"),
     ("translate --run {run} --input=x aaa", "TEXT"),
     ("translate --run {run} --shards=2 aaa", "TEXT"),
 ]

@@ -176,14 +176,3 @@ def test_a_tokenizer_that_is_a_folder(run, tmp_path):
     (folder / "tokenizer.json").mkdir()
     with pytest.raises(InputError, match="Is a directory"):
         load_tokenizer(folder)
-
-
-def test_one_vocabulary_has_one_size(refuses, corpus, tmp_path):
-    command = ["prepare", "--train", corpus / "train.tsv"]
-    command += ["--out", tmp_path / "data", "--preset=tiny"]
-    command += ["--source-language=en", "--target-language=de"]
-    refuses(
-        *(*command, "--set=data.source_vocabulary_size=60"),
-        says=["data.source_vocabulary_size 60", "size 10000. Accepted: the sa"],
-    )
-    assert not (tmp_path / "data").exists()

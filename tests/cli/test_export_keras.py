@@ -173,17 +173,6 @@ def test_a_notice_without_end_is_refused(toy, tmp_path):
         write_companions(tmp_path / "out", copied)
 
 
-def test_options_of_other_formats_are_refused(toy, tmp_path, refuses):
-    for option, says in (
-        ("--model-version=2", "version goes with format None or 'tfserv"),
-        ("--precision=bfloat16", "precision goes with format"),
-        ("--quantization=int8", "quantization goes with format 'ctransl"),
-        ("--beam-size=2", "decoding goes with format"),
-    ):
-        refuses(*export_words(toy, tmp_path / "out"), option, says=[says])
-    assert not list(tmp_path.iterdir())
-
-
 def test_folders_that_cannot_be_are_refused(toy, exported, tmp_path, refuses):
     out = tmp_path / "out"
     refuses(*export_words(toy, exported), says=[exported, "isn't empty"])

@@ -29,17 +29,3 @@ def test_checks_are_shown_and_a_failed_one_exits_with_2(
     assert report["path"] == str(export / "1")
     assert report["passed"] == passed
     assert report["checks"] == [vars(check) for check in checks]
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ([], ["--run", "--out", "--verify-only"]),
-        (["--run", "r"], ["--run FOLDER and --out FOLDER"]),
-        (["--verify-only", "x", "--out", "y"], ["--out can't", "--json"]),
-        (["--verify-only", "x", "--beam-size=2"], ["--beam-size can't"]),
-        (["--verify-only", "no/such"], ["no/such doesn't exist"]),
-    ],
-)
-def test_wrong_options_are_named(refuses, options, says):
-    refuses("export", *options, says=says)

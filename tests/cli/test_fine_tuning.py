@@ -6,7 +6,7 @@ import shutil
 import pytest
 import yaml
 
-from tests.cli.conftest import TRAIN_OPTIONS, call
+from tests.cli.conftest import call
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +37,6 @@ def test_data_settings_come_with_the_tokenizers(
     out = tmp_path / "again"
     words = ["--train", corpus / "news.tsv", "--out", out, "--preset=tatoeba"]
     call("prepare", *words, "--tokenizers", data)
-
-
-def test_settings_against_the_tokenizers_are_refused(
-    run, corpus, refuses, tmp_path
-):
-    command = ["prepare", "--train", corpus / "train.tsv"]
-    command += ["--out", tmp_path / "out", "--tokenizers", run]
-    refuses(
-        *command,
-        "--target-language=de",
-        says=["data.target_language is 'en' there, 'de' here"],
-    )
-    refuses(*command[:-1], tmp_path, says=[tmp_path, "manifest.json"])
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
@@ -108,20 +94,3 @@ def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):
     )
     refuses(*command, news, says=[news, "prepared data, not a run"])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_resume_takes_no_from_where_none_was(run, data, refuses):
-    refuses(
-        *("train", "--data", data, "--out", run, "--resume"),
-        *("--from", "elsewhere", *TRAIN_OPTIONS),
-        says=["was started from random weights", "elsewhere"],
-    )
-
-
-def test_the_average_can_be_chosen(run, corpus, refuses):
-    command = ["evaluate", "--run", run, "--input", corpus / "dev.tsv"]
-    refuses(
-        *command,
-        "--weights=average",
-        says=["average.weights.h5", "training.average_epochs"],
-    )

@@ -128,16 +128,3 @@ def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, longer):
     call(*command, *longer, "--resume")
     history = (out / "history.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in history] == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("setting", "says"),
-    [
-        ("training.seed=77", "training.seed 77 (the run has 1)"),
-        ("model.d_ff=64", "model.d_ff 64 (the run has 32)"),
-    ],
-)
-def test_resume_refuses_another_setting(run, data, refuses, setting, says):
-    words = ["train", "--data", data, "--out", run, "--resume"]
-    says = [says, "None was taken"]
-    refuses(*words, f"--set={setting}", says=says)

@@ -111,20 +111,6 @@ def test_a_folder_that_is_there_is_refused_before_spark(
     assert [path.name for path in out.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--master=local[2]"], "--master goes with --engine spark"),
-        (["--engine=spark", "--workers=2"], "--workers goes with --engine"),
-    ],
-)
-def test_options_of_the_other_engine_are_refused(
-    refuses, corpora, tmp_path, options, says
-):
-    options = ["--train", corpora[0], "--out", tmp_path / "out", *options]
-    refuses("prepare", *options, says=[says])
-
-
 def test_one_machine_takes_addresses(corpora, tmp_path, refuses):
     pytest.importorskip("pyarrow", reason="needs pyarrow (extra [spark])")
     path, out = corpora[0], tmp_path / "local"

@@ -172,38 +172,6 @@ def test_hosts_that_do_not_come_are_told_in_time(data, tmp_path):
     assert "the same --coordinator and --num-processes on all" in second[-1]
 
 
-BY_HAND = {"coordinator": "h:1", "num-processes": 2, "process-id": 0}
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({**BY_HAND, "backend": "tensorflow"}, ["--backend jax"]),
-        ({"hosts": "auto", "backend": "tensorflow"}, ["--hosts: several"]),
-        ({"coordinator": "h:1"}, ["--num-processes and --process-id"]),
-        ({"process-id": 1}, ["needs --coordinator"]),
-        ({**BY_HAND, "hosts": "slurm"}, ["--hosts slurm says"]),
-        ({**BY_HAND, "num-processes": 0}, ["--num-processes", "0"]),
-        ({**BY_HAND, "process-id": 2}, ["--process-id must be 0 to 1"]),
-        ({**BY_HAND, "process-id": -1}, ["Received: -1"]),
-        ({**BY_HAND, "coordinator": "h"}, ["HOST:PORT", "Received: h"]),
-        ({**BY_HAND, "coordinator": "h:0"}, ["1 to 65535"]),
-        ({**BY_HAND, "coordinator": "::1:80000"}, ["1 to 65535"]),
-        ({**BY_HAND, "join-timeout": 0}, ["--join-timeout", "0"]),
-        ({"join-timeout": 5}, ["--join-timeout is for hosts"]),
-    ],
-    ids=lambda value: " ".join(map(str, value)),
-)
-def test_options_that_do_not_fit_are_refused(
-    options, says, refuses, data, tmp_path
-):
-    options = {"backend": "jax", **options}
-    words = [f"--{name}={value}" for name, value in options.items()]
-    out = tmp_path / "run"
-    refuses("train", "--data", data, "--out", out, *words, says=says)
-    assert not out.exists()
-
-
 @needs_jax
 def test_hosts_without_a_launcher_are_refused(data, tmp_path):
     arguments = ["--data", data, "--out", tmp_path / "run", *OPTIONS]

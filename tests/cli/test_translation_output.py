@@ -168,21 +168,6 @@ def test_options_outdo_keys(translate):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--set=decoding.beem_size=2", ["--set", "decoding.beam_size?"]),
-        ("--set=decoding.banned_tokens=[nine]", ["banned_tokens", "'nine'"]),
-        ("--n-best=5", ["--n-best", "1 to 4", "5"]),
-        ("--n-best=2 --set=decoding.sampling=true", ["--n-best", "sampling"]),
-        ("--prefix=no.txt", ["no.txt", "No such file"]),
-    ],
-)
-def test_bad_options(run, source, refuses, options, says):
-    command = ["translate", "--run", run, "--input", source]
-    refuses(*command, *options.split(), says=says)
-
-
-@pytest.mark.parametrize(
     "options",
     [
         *("--set=decoding.top_k=3", "--alignment", "--token-scores"),
