@@ -56,93 +56,85 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
     """
     text = folder / "in.txt"
     text.write_text("one two three four\nfive\n" * (_LINES // 2))
-    train = ["train", "--data", str(data), "--out", "{out}", *TRAIN_OPTIONS]
-    translate = ["translate", "--run", str(run), "--input", str(text)]
-    translate += ["--beam-size=1", "--batch-size=2", "--workers=1"]
-    exports = ["export", "--run", str(run), "--out", "{out}/model"]
+    places = {
+        **{"corpus": corpus, "data": data, "run": run, "export": export},
+        **{"text": text, "marian": unpack("base", folder / "marian")},
+    }
 
-    marian = unpack("base", folder / "marian")
+    def command(words, check, *more, **options):
+        words = [w.format(**places, out="{out}") for w in words.split()]
+        return Command([*words, *more], check, **options)
+
+    def nothing(out):
+        pass
 
     def copied(out):
         shutil.copytree(export, out / "model")
 
+    def started(out):
+        shutil.copytree(run, out, dirs_exist_ok=True)
+
+    def prepared(out):
+        PreparedData.load(out).verify()
+
+    train = "train --data {data} --out {out} --epochs"
+    translate = "translate --run {run} --input {text} --output {out}/out.txt "
+    translate += "--beam-size=1 --batch-size=2 --workers=1"
+    exports = "export --run {run} --out {out}/model"
+    resumed = {"again": ("--resume",)}
     commands = {
-        "prepare": Command(
-            [
-                *("prepare", "--train", str(corpus / "train.tsv")),
-                *("--out", "{out}", *DATA_OPTIONS),
-            ],
-            lambda out: PreparedData.load(out).verify(),
+        "prepare": command(
+            "prepare --train {corpus}/train.tsv --out {out}",
+            *(prepared, *DATA_OPTIONS),
         ),
-        "train": Command(
-            [*train, "--epochs=1"], _whole_run, again=("--resume",)
+        "train": command(f"{train}=1", _whole_run, *TRAIN_OPTIONS, **resumed),
+        "train --resume": command(
+            *(f"{train}=2", _trained_run, *TRAIN_OPTIONS),
+            begin=started,
+            **resumed,
         ),
-        "train --resume": Command(
-            [*train, "--epochs=2"],
-            _trained_run,
-            begin=lambda out: shutil.copytree(run, out, dirs_exist_ok=True),
-            again=("--resume",),
+        "translate": command(translate, _whole_text, begin=nothing),
+        "translate --shards": command(
+            f"{translate} --shards=4", _whole_text, begin=nothing
         ),
-        "translate": Command(
-            [*translate, "--output", "{out}/out.txt"],
-            _whole_text,
-            begin=lambda out: None,
+        "distill": command(
+            "distill --teacher {run} --data {data} --out {out} --beam-size=1 "
+            "--workers=1",
+            prepared,
         ),
-        "translate --shards": Command(
-            [*translate, "--output", "{out}/out.txt", "--shards=4"],
-            _whole_text,
-            begin=lambda out: None,
-        ),
-        "distill": Command(
-            [
-                *("distill", "--teacher", str(run), "--data", str(data)),
-                *("--out={out}", "--beam-size=1", "--workers=1"),
-            ],
-            lambda out: PreparedData.load(out).verify(),
-        ),
-        "evaluate --report": Command(
-            [
-                *("evaluate", "--run", str(run)),
-                *("--input", str(corpus / "dev.tsv"), "--beam-size=1"),
-                *("--output={out}/out.txt", "--report={out}/report.html"),
-            ],
+        "evaluate --report": command(
+            "evaluate --run {run} --input {corpus}/dev.tsv --beam-size=1 "
+            "--output {out}/out.txt --report {out}/report.html",
             _whole_report,
-            begin=lambda out: None,
+            begin=nothing,
         ),
-        "export": Command(exports, _json_files),
-        "export --format keras": Command(
-            [*exports, "--format=keras"], _json_files
+        "export": command(exports, _json_files),
+        "export --format keras": command(
+            f"{exports} --format=keras", _json_files
         ),
-        "versions label": Command(
-            ["versions", "{out}/model", "label", "stable", "1"],
-            _json_files,
+        "versions label": command(
+            *("versions {out}/model label stable 1", _json_files),
             begin=copied,
         ),
-        "versions publish": Command(
-            ["versions", "{out}/model", "publish", str(export / "1")],
-            _json_files,
+        "versions publish": command(
+            *("versions {out}/model publish {export}/1", _json_files),
             begin=copied,
         ),
-        "import": Command(
-            [
-                *("import", str(marian), "--out", "{out}"),
-                *("--source-language=eng", "--target-language=zho"),
-            ],
+        "import": command(
+            "import {marian} --out {out} --source-language=eng "
+            "--target-language=zho",
             _whole_run,
         ),
     }
     if importlib.util.find_spec("ctranslate2"):
-        commands["export --format ctranslate2"] = Command(
-            [*exports, "--format=ctranslate2"], _json_files
+        commands["export --format ctranslate2"] = command(
+            f"{exports} --format=ctranslate2", _json_files
         )
     if importlib.util.find_spec("matplotlib"):
-        commands["plot"] = Command(
-            [
-                *("plot", "attention-cross", "--run", str(run)),
-                *("--text=one two", "--out={out}/picture.svg"),
-            ],
-            lambda out: None,
-            begin=lambda out: None,
+        commands["plot"] = command(
+            "plot attention-cross --run {run} --text=one --out {out}/a.svg",
+            *(nothing,),
+            begin=nothing,
         )
     return commands
 

@@ -12,11 +12,14 @@ import pathlib
 
 import pytest
 
-from tests.attack.report import FIGURES, SIZE, Figures
+from tests.attack.report import FIGURES, HANG, SIZE, Figures
 from tests.cli.conftest import corpus, data, export, run  # noqa: F401
 from tests.serving.conftest import toy_base  # noqa: F401
 from tests.skipped_modules import module_without
 
+# MiB that the server of the toy model may take at its peak, and requests
+# between two looks at it.
+BOUND, EVERY = 1024, 500
 EXTRA = ("hypothesis", "tensorflow_serving", "grpc_health", "starlette")
 
 
@@ -52,3 +55,23 @@ def served(toy_base, tmp_path_factory):  # noqa: F811
     config.write_text(MODELS_CONFIG.format(base=toy_base))
     with Served("--model_config_file", config) as server:
         yield server
+
+
+@pytest.fixture
+def watched(served, figures, request):
+    """Counts and notes a test's requests, and looks at the server.
+
+    After each of them `look` is to be called.
+    """
+    with figures.attack(request.node.name.removeprefix("test_")) as attack:
+
+        def look():
+            served.check_log()
+            if attack.count % EVERY == 0:
+                served.check(HANG)
+
+        attack.look = look
+        yield attack
+        served.check(HANG)
+        attack.mib = served.memory()
+        assert attack.mib is None or attack.mib < BOUND

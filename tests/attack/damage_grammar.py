@@ -13,15 +13,14 @@ import zipfile
 import yaml
 from hypothesis import strategies as st
 
+from tests.attack.examples import pick
 from tests.attack.rest_grammar import VALUES
 
 _PIECES = st.one_of(
     st.binary(min_size=1, max_size=8),
-    st.sampled_from(
-        [
-            *(b"\x00" * 64, b"\xff" * 64, b"\n", b"\t", b"[" * 100_000),
-            *(b"{" * 1000, b"9" * 6000, b"\xef\xbb\xbf", b"PK\x03\x04"),
-        ]
+    pick(
+        *(b"\x00" * 64, b"\xff" * 64, b"\n", b"\t", b"[" * 100_000),
+        *(b"{" * 1000, b"9" * 6000, b"\xef\xbb\xbf", b"PK\x03\x04"),
     ),
 )
 _SPOTS = st.integers(0, 10_000)  # of 10,000 parts of a file
@@ -71,11 +70,9 @@ def json_damages(draw):
     value = draw(
         st.one_of(
             VALUES,
-            st.sampled_from(
-                [
-                    *(10**30, -1, 2**63, 1e308, "x" * 100_000, "../../etc", ""),
-                    *([[]], {"": None}, "\ud800", "a\nb", [{}] * 1000),
-                ]
+            pick(
+                *(10**30, -1, 2**63, 1e308, "x" * 100_000, "../../etc", ""),
+                *([[]], {"": None}, "\ud800", "a\nb", [{}] * 1000),
             ),
         )
     )
@@ -153,11 +150,9 @@ def folder_damages():
     """A function that does something to a file of a folder."""
     return st.builds(
         FolderDamage,
-        kind=st.sampled_from(
-            [
-                *("damage", "damage", "damage", "copy", "swap", "lose"),
-                *("empty", "folder", "pipe", "device", "link", "link out"),
-            ]
+        kind=pick(
+            *("damage", "damage", "damage", "copy", "swap", "lose"),
+            *("empty", "folder", "pipe", "device", "link", "link out"),
         ),
         file=st.integers(0, 30),
         other=st.integers(0, 30),
@@ -167,12 +162,10 @@ def folder_damages():
 
 # Names that resemble those of a folder of shards, and aren't any.
 FOREIGN_NAMES = st.one_of(
-    st.sampled_from(
-        [
-            *("joined.json", "notes.txt", "manifest.json.bak", ".tmp-mine"),
-            *("00001-of-00005.txt", "1-of-5", "00001-of-00005.json.gz"),
-            *("xclaims", "claims.old", ".00001-of-00005.swp", "-rf"),
-        ]
+    pick(
+        *("joined.json", "notes.txt", "manifest.json.bak", ".tmp-mine"),
+        *("00001-of-00005.txt", "1-of-5", "00001-of-00005.json.gz"),
+        *("xclaims", "claims.old", ".00001-of-00005.swp", "-rf"),
     ),
     st.text("abc-0123456789.", min_size=1, max_size=20).filter(
         lambda name: name.strip(".") and "-of-" not in name
@@ -181,43 +174,21 @@ FOREIGN_NAMES = st.one_of(
 
 
 _SCALARS = st.one_of(
-    st.sampled_from(
-        [
-            *("2020-99-99", "0x" + "f" * 6000, "9" * 6000, "!!python/name:os"),
-            *("*a", "&a [*a]", "&a {<<: *a}", "[" * 5000, "{a: {a: {", "1e999"),
-            *(
-                ".nan",
-                "-.inf",
-                "0o777",
-                "1_000",
-                "1:30:00",
-                "~",
-                "no",
-                "'",
-                "|",
-            ),
-            *(
-                '"\\ud800"',
-                "!!binary x",
-                "!!set {a}",
-                "\t",
-                "- - -",
-                "%A",
-                "...",
-            ),
-            *("1", "0", "-1", "0.5", "pre", "true", "null", "[]", "{}", "? a"),
-        ]
+    pick(
+        *("2020-99-99", "0x" + "f" * 6000, "9" * 6000, "!!python/name:os"),
+        *("*a", "&a [*a]", "&a {<<: *a}", "[" * 5000, "{a: {a: {", "1e999"),
+        *(".nan", "-.inf", "0o777", "1_000", "1:30:00", "~", "no", "'", "|"),
+        *('"\\ud800"', "!!binary x", "!!set {a}", "\t", "- - -", "%A", "..."),
+        *("1", "0", "-1", "0.5", "pre", "true", "null", "[]", "{}", "? a"),
     ),
     st.text(max_size=6),
     st.integers(-(2**70), 2**70).map(str),
     st.floats().map(str),
 )
 _KEYS = st.one_of(
-    st.sampled_from(
-        [
-            *("model", "data", "training", "decoding", "d_model", "num_heads"),
-            *("epochs", "beam_size", "norm", "dropout", "seed", "<<", "? "),
-        ]
+    pick(
+        *("model", "data", "training", "decoding", "d_model", "num_heads"),
+        *("epochs", "beam_size", "norm", "dropout", "seed", "<<", "? "),
     ),
     st.text(max_size=5),
 )
@@ -227,8 +198,7 @@ _KEYS = st.one_of(
 def yaml_texts(draw):
     """YAML, or nearly, of the words of a configuration."""
     lines = [
-        f"{' ' * draw(st.sampled_from([0, 0, 2, 2, 2, 4]))}"
-        f"{draw(_KEYS)}: {draw(_SCALARS)}"
+        f"{' ' * draw(pick(0, 0, 2, 2, 2, 4))}{draw(_KEYS)}: {draw(_SCALARS)}"
         for _ in range(draw(st.integers(0, 8)))
     ]
     if draw(st.integers(0, 4)) == 0:
@@ -243,19 +213,10 @@ def yaml_texts(draw):
 
 _SENTENCES = st.one_of(
     st.text(max_size=20),
-    st.sampled_from(
-        [
-            *("one two", "two one", "", " ", "\x00", "\u2028", "\x85", "\r"),
-            *(
-                "狗" * 30,
-                "a" * 5000,
-                "\ufeff",
-                "<s>",
-                "\x1b[2J",
-                "a\u0301" * 20,
-            ),
-            *("x" * 2_000_000, "one " * 5000, "\U0001f600" * 9, "\x1c"),
-        ]
+    pick(
+        *("one two", "two one", "", " ", "\x00", "\u2028", "\x85", "\r"),
+        *("狗" * 30, "a" * 5000, "\ufeff", "<s>", "\x1b[2J", "a\u0301" * 20),
+        *("x" * 2_000_000, "one " * 5000, "\U0001f600" * 9, "\x1c"),
     ),
 )
 
@@ -265,7 +226,7 @@ def corpora(draw):
     """The bytes of a TSV file: odd lines among some that are right."""
     right = [f"one two {n}\ttwo {n} one\n".encode() for n in range(30)]
     odd = draw(st.lists(st.lists(_SENTENCES, max_size=4), max_size=6))
-    end = draw(st.sampled_from(["\n", "\n", "\r\n", "\r", ""]))
+    end = draw(pick("\n", "\n", "\r\n", "\r", ""))
     lines = [
         ("\t".join(columns) + end).encode("utf-8", "surrogatepass")
         for columns in odd
@@ -278,12 +239,10 @@ def corpora(draw):
 
 # Of numbers that a header or a configuration claims.
 _CLAIMS = st.one_of(
-    st.sampled_from(
-        [
-            *(0, -1, 1, 3, 2**16, 2**20, 4_194_304, 2**31 - 1, 2**31, 2**32),
-            *(2**40, 2**63, 2**64, 10**30, 0.5, 1e9, 1e308, -1e9),
-            *("4194304", "", None, True, [4_194_304], {"a": 1}),
-        ]
+    pick(
+        *(0, -1, 1, 3, 2**16, 2**20, 4_194_304, 2**31 - 1, 2**31, 2**32),
+        *(2**40, 2**63, 2**64, 10**30, 0.5, 1e9, 1e308, -1e9),
+        *("4194304", "", None, True, [4_194_304], {"a": 1}),
     ),
     st.integers(-(2**70), 2**70),
 )

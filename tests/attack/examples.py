@@ -1,6 +1,7 @@
-"""How many examples Hypothesis makes for an attack."""
+"""Examples that Hypothesis makes for an attack."""
 
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 
 def attacking(count):
@@ -11,3 +12,8 @@ def attacking(count):
         database=None,
         suppress_health_check=list(HealthCheck),
     )
+
+
+def pick(*values):
+    """One of the values."""
+    return st.sampled_from(values)

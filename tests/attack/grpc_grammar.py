@@ -10,35 +10,31 @@ from tensorflow_serving.apis import (
     predict_pb2,
 )
 
+from tests.attack.examples import pick
+
 _FIELDS = [
     *("half_val", "float_val", "double_val", "int_val", "string_val"),
     *("int64_val", "bool_val", "uint32_val", "uint64_val", "scomplex_val"),
 ]
 _SIZES = st.one_of(
     st.integers(0, 4),
-    st.sampled_from([-1, -(2**63), 1024, 1025, 2**31, 2**62, 2**63 - 1]),
+    pick(-1, -(2**63), 1024, 1025, 2**31, 2**62, 2**63 - 1),
 )
 _TEXTS = st.one_of(
     st.binary(max_size=12),
-    st.sampled_from(
-        [b"", b"\x00", b"\xff", b"a" * 16_384, b"a" * 16_385, b"1.5", b"nan"]
-    ),
+    pick(b"", b"\x00", b"\xff", b"a" * 16_384, b"a" * 16_385, b"1.5", b"nan"),
 )
-_NUMBERS = st.one_of(
-    st.integers(-3, 3), st.sampled_from([2**31 - 1, -(2**31), 2**31 - 2])
-)
+_NUMBERS = st.one_of(st.integers(-3, 3), pick(2**31 - 1, -(2**31), 2**31 - 2))
 NAMES = st.one_of(
     st.text(max_size=6),
-    st.sampled_from(["", "text", "x", "y", "ids", "flag", "a" * 20_000, "狗"]),
+    pick("", "text", "x", "y", "ids", "flag", "a" * 20_000, "狗"),
 )
-_MODELS = st.one_of(st.sampled_from(["toy", "toy", "toy", "none"]), NAMES)
+_MODELS = st.one_of(pick("toy", "toy", "toy", "none"), NAMES)
 # Not `spin`, which takes as long as it is told.
 _SIGNATURES = st.one_of(
-    st.sampled_from(
-        [
-            *("", "", "serving_default", "length", "add", "double", "scalar"),
-            *("join", "number", "flip", "__saved_model_init_op"),
-        ]
+    pick(
+        *("", "", "serving_default", "length", "add", "double", "scalar"),
+        *("join", "number", "flip", "__saved_model_init_op"),
     ),
     NAMES.filter(lambda name: name != "spin"),
 )
@@ -70,17 +66,15 @@ def tensors(draw):
         return tensor
     tensor.dtype = draw(
         st.one_of(
-            st.sampled_from(
-                [types_pb2.DT_STRING, types_pb2.DT_FLOAT, types_pb2.DT_INT32]
-            ),
+            pick(types_pb2.DT_STRING, types_pb2.DT_FLOAT, types_pb2.DT_INT32),
             st.integers(0, 34),
-            st.sampled_from([101, 107, 2**31 - 1, -1]),
+            pick(101, 107, 2**31 - 1, -1),
         )
     )
     for size in draw(st.lists(_SIZES, max_size=4)):
         tensor.tensor_shape.dim.add(size=size)
     if draw(st.integers(0, 9)) == 0:
-        for _ in range(draw(st.sampled_from([33, 300]))):
+        for _ in range(draw(pick(33, 300))):
             tensor.tensor_shape.dim.add(size=1)
     tensor.tensor_shape.unknown_rank = draw(st.integers(0, 19)) == 0
     for field in draw(st.lists(st.sampled_from(_FIELDS), max_size=2)):
@@ -103,9 +97,7 @@ def _specify(draw, spec):
     spec.name = draw(_MODELS)
     which = draw(st.integers(0, 7))
     if which == 0:
-        spec.version.value = draw(
-            st.sampled_from([1, 2, 9, 0, -1, 2**63 - 1, -(2**63)])
-        )
+        spec.version.value = draw(pick(1, 2, 9, 0, -1, 2**63 - 1, -(2**63)))
     elif which == 1:
         spec.version_label = draw(st.one_of(st.just("stable"), NAMES))
     spec.signature_name = draw(_SIGNATURES)
@@ -141,16 +133,14 @@ def questions(draw):
     return "/tensorflow.serving.PredictionService/GetModelMetadata", request
 
 
-_METHODS = st.sampled_from(
-    [
-        *("/tensorflow.serving.PredictionService/Predict",) * 4,
-        "/tensorflow.serving.PredictionService/GetModelMetadata",
-        "/tensorflow.serving.PredictionService/Classify",
-        "/tensorflow.serving.ModelService/GetModelStatus",
-        "/tensorflow.serving.ModelService/HandleReloadConfigRequest",
-        "/grpc.health.v1.Health/Check",
-        "/none.Such/Method",
-    ]
+_METHODS = pick(
+    *("/tensorflow.serving.PredictionService/Predict",) * 4,
+    "/tensorflow.serving.PredictionService/GetModelMetadata",
+    "/tensorflow.serving.PredictionService/Classify",
+    "/tensorflow.serving.ModelService/GetModelStatus",
+    "/tensorflow.serving.ModelService/HandleReloadConfigRequest",
+    "/grpc.health.v1.Health/Check",
+    "/none.Such/Method",
 )
 
 

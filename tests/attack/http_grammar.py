@@ -2,44 +2,36 @@
 
 from hypothesis import strategies as st
 
-_METHODS = st.sampled_from(
-    [
-        *(b"GET", b"GET", b"POST", b"POST", b"HEAD", b"OPTIONS", b"CONNECT"),
-        *(b"TRACE", b"PRI", b"get", b"", b"G\x00T", b"X" * 300, b"\xff"),
-    ]
+from tests.attack.examples import pick
+
+_METHODS = pick(
+    *(b"GET", b"GET", b"POST", b"POST", b"HEAD", b"OPTIONS", b"CONNECT"),
+    *(b"TRACE", b"PRI", b"get", b"", b"G\x00T", b"X" * 300, b"\xff"),
 )
-_TARGETS = st.sampled_from(
-    [
-        *(b"/v1/models/toy", b"/v1/models/toy:predict", b"/", b"*", b""),
-        *(b"http://127.0.0.1/v1/models/toy", b"127.0.0.1:80", b"/a b", b"//"),
-        *(b"/v1/models/toy%0A", b"/%", b"/%zz", b"/\xff", b"/#", b"/?"),
-        *(b"/" + b"a" * 70_000, b"/..", b"/\x00", b"https://foreign.example"),
-    ]
+_TARGETS = pick(
+    *(b"/v1/models/toy", b"/v1/models/toy:predict", b"/", b"*", b""),
+    *(b"http://127.0.0.1/v1/models/toy", b"127.0.0.1:80", b"/a b", b"//"),
+    *(b"/v1/models/toy%0A", b"/%", b"/%zz", b"/\xff", b"/#", b"/?"),
+    *(b"/" + b"a" * 70_000, b"/..", b"/\x00", b"https://foreign.example"),
 )
-_VERSIONS = st.sampled_from(
-    [
-        *(b"HTTP/1.1", b"HTTP/1.1", b"HTTP/1.1", b"HTTP/1.0", b"HTTP/2.0"),
-        *(b"HTTP/0.9", b"HTTP/1.1 ", b"http/1.1", b"HTTP/11.1", b""),
-    ]
+_VERSIONS = pick(
+    *(b"HTTP/1.1", b"HTTP/1.1", b"HTTP/1.1", b"HTTP/1.0", b"HTTP/2.0"),
+    *(b"HTTP/0.9", b"HTTP/1.1 ", b"http/1.1", b"HTTP/11.1", b""),
 )
-_ENDS = st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r"])
-_NAMES = st.sampled_from(
-    [
-        *(b"Host", b"Content-Length", b"Content-Length", b"Transfer-Encoding"),
-        *(b"Connection", b"Expect", b"Upgrade", b"Content-Type", b"TE"),
-        *(b"Content-Length ", b" Host", b"", b"H\x00st", b"X" * 9000, b"\xff"),
-        *(b"Transfer-Encoding\t", b"Trailer", b"HTTP2-Settings"),
-    ]
+_ENDS = pick(b"\r\n", b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r")
+_NAMES = pick(
+    *(b"Host", b"Content-Length", b"Content-Length", b"Transfer-Encoding"),
+    *(b"Connection", b"Expect", b"Upgrade", b"Content-Type", b"TE"),
+    *(b"Content-Length ", b" Host", b"", b"H\x00st", b"X" * 9000, b"\xff"),
+    *(b"Transfer-Encoding\t", b"Trailer", b"HTTP2-Settings"),
 )
 _WORDS = st.one_of(
-    st.sampled_from(
-        [
-            *(b"127.0.0.1", b"foreign.example", b"", b"0", b"2", b"20", b"-1"),
-            *(b"+2", b"2, 2", b"2, 3", b"0x2", b"2 ", b"9" * 30, b"\x00"),
-            *(b"chunked", b"chunked, chunked", b"gzip, chunked", b"identity"),
-            *(b"xchunked", b"close", b"keep-alive", b"100-continue", b"h2c"),
-            *(b"websocket", b"a\r\n b", b"a" * 70_000, b"\x80\xff"),
-        ]
+    pick(
+        *(b"127.0.0.1", b"foreign.example", b"", b"0", b"2", b"20", b"-1"),
+        *(b"+2", b"2, 2", b"2, 3", b"0x2", b"2 ", b"9" * 30, b"\x00"),
+        *(b"chunked", b"chunked, chunked", b"gzip, chunked", b"identity"),
+        *(b"xchunked", b"close", b"keep-alive", b"100-continue", b"h2c"),
+        *(b"websocket", b"a\r\n b", b"a" * 70_000, b"\x80\xff"),
     ),
     st.binary(max_size=6),
 )
@@ -47,20 +39,18 @@ _RIGHT = b'{"instances": ["a"]}'
 _CHUNKS = st.lists(
     st.builds(
         lambda size, end, content, last: size + end + content + last,
-        st.sampled_from(
-            [
-                *(b"14", b"14", b"0", b"0", b"5", b"-1", b"+14", b"0x14"),
-                *(b"14;a=b", b"14 ", b"f" * 16, b"g", b"", b"00000014"),
-            ]
+        pick(
+            *(b"14", b"14", b"0", b"0", b"5", b"-1", b"+14", b"0x14"),
+            *(b"14;a=b", b"14 ", b"f" * 16, b"g", b"", b"00000014"),
         ),
         _ENDS,
-        st.sampled_from([_RIGHT, _RIGHT, b"", b"x" * 40]),
+        pick(_RIGHT, _RIGHT, b"", b"x" * 40),
         _ENDS,
     ),
     max_size=4,
 ).map(b"".join)
 _BODIES = st.one_of(
-    st.sampled_from([b"", _RIGHT, _RIGHT, _RIGHT[:9], _RIGHT * 2]),
+    pick(b"", _RIGHT, _RIGHT, _RIGHT[:9], _RIGHT * 2),
     _CHUNKS,
     _CHUNKS.map(lambda chunks: chunks + b"0\r\n\r\n"),
     st.binary(max_size=30),
@@ -83,11 +73,11 @@ def _messages(draw):
     more = draw(st.lists(st.tuples(_NAMES, _WORDS), max_size=2))
     lines = [b" ".join((method, target, draw(_VERSIONS)))]
     lines += [
-        name + draw(st.sampled_from([b": ", b":", b" : ", b""])) + word
+        name + draw(pick(b": ", b":", b" : ", b"")) + word
         for name, word in [*headers, *more]
     ]
     if draw(st.integers(0, 49)) == 0:
-        lines += [b"A: b"] * draw(st.sampled_from([100, 20_000]))
+        lines += [b"A: b"] * draw(pick(100, 20_000))
     head = b"".join(line + draw(_ENDS) for line in lines[:40])
     head += b"".join(line + b"\r\n" for line in lines[40:])
     return head + draw(_ENDS) + body

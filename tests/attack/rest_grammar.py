@@ -10,28 +10,19 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from tests.attack.examples import pick
+
 # Pieces that are repeated, and how often: deep, long, many.
 _PIECES = ["[", "[[", '{"a":', "9", "a", '"a",', "\\u0000", " ", "\x00", "狗"]
 _TIMES = [0, 1, 2, 31, 33, 1000, 1025, 20_000, 200_000]
 _ODD_TEXTS = [
-    "",
-    " ",
-    "\x00",
-    "\n\t\r",
-    "\ufeff",
-    "狗" * 40,
-    "a" * 16_384,
-    "a" * 16_385,
-    "\U0010ffff",
-    "e\u0301" * 9,
-    "\u202eabc",
-    "<script>",
-    "1e999",
-    "NaN",
+    *("", " ", "\x00", "\n\t\r", "\ufeff", "\U0010ffff", "\u202eabc"),
+    *("狗" * 40, "a" * 16_384, "a" * 16_385, "e\u0301" * 9),
+    *("<script>", "1e999", "NaN"),
 ]
 _NUMBERS = st.one_of(
     st.integers(-5, 5),
-    st.sampled_from([2**31 - 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63, 2**64]),
+    pick(2**31 - 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63, 2**64),
     st.integers(-(10**40), 10**40),
     st.floats(),
 )
@@ -41,14 +32,12 @@ TEXTS = st.one_of(
     st.text("ab \t", max_size=4),
 )
 _BASE64 = st.one_of(
-    st.sampled_from(["", "YQ==", "YQ", "Y", "?", "YQ =\n=", "狗", "/w=="]),
+    pick("", "YQ==", "YQ", "Y", "?", "YQ =\n=", "狗", "/w=="),
     st.text(max_size=5),
 ).map(lambda text: {"b64": text})
 _WORDS = st.one_of(TEXTS, _BASE64)
 _KEYS = st.one_of(
-    st.sampled_from(
-        ["instances", "inputs", "signature_name", "text", "x", "y", "b64", ""]
-    ),
+    pick("instances", "inputs", "signature_name", "text", "x", "y", "b64", ""),
     st.text(max_size=4),
 )
 VALUES = st.recursive(
@@ -106,7 +95,7 @@ def _bent_documents(draw):
     document = draw(documents())
     for _ in range(draw(st.integers(1, 2))):
         kind = draw(st.integers(0, 4))
-        key = draw(st.sampled_from([*document, *("instances", "inputs")]))
+        key = draw(pick(*document, *("instances", "inputs")))
         if kind == 0:
             document.pop(key, None)
         elif kind == 1:
@@ -118,9 +107,7 @@ def _bent_documents(draw):
         elif kind == 3:
             document[draw(_KEYS)] = draw(VALUES)
         elif isinstance(document.get(key), list):
-            document[key] = document[key] * draw(
-                st.sampled_from([0, 2, 100, 1024, 1025])
-            )
+            document[key] = document[key] * draw(pick(0, 2, 100, 1024, 1025))
     return document
 
 
@@ -130,8 +117,8 @@ def _written(draw, documents):
     text = json.dumps(
         draw(documents),
         ensure_ascii=draw(st.booleans()),
-        indent=draw(st.sampled_from([None, None, 0, 3])),
-        separators=draw(st.sampled_from([None, (",", ":")])),
+        indent=draw(pick(None, None, 0, 3)),
+        separators=draw(pick(None, (",", ":"))),
     )
     # A key that stands there a second time.
     if draw(st.integers(0, 19)) == 0:
@@ -147,11 +134,9 @@ def _damaged(draw, bodies):
     piece = draw(
         st.one_of(
             st.binary(max_size=3),
-            st.sampled_from(
-                [
-                    *(b"\xff", b"\xef\xbb\xbf", b"\\ud800", b"\x00", b"//"),
-                    *(b"NaN", b"-Infinity", b"1e999", b",", b'"', b"]"),
-                ]
+            pick(
+                *(b"\xff", b"\xef\xbb\xbf", b"\\ud800", b"\x00", b"//"),
+                *(b"NaN", b"-Infinity", b"1e999", b",", b'"', b"]"),
             ),
         )
     )
@@ -160,10 +145,10 @@ def _damaged(draw, bodies):
 
 _REPEATED = st.builds(
     lambda begin, piece, times, end: (begin + piece * times + end).encode(),
-    st.sampled_from(["", '{"instances": ', '{"instances": [', '{"inputs": "']),
+    pick("", '{"instances": ', '{"instances": [', '{"inputs": "'),
     st.sampled_from(_PIECES),
     st.sampled_from(_TIMES),
-    st.sampled_from(["", "]}", "}", '"}', '"a"]}']),
+    pick("", "]}", "}", '"}', '"a"]}'),
 )
 RIGHT = _written(documents())
 BODIES = st.one_of(
@@ -194,29 +179,22 @@ class Request(NamedTuple):
 
 
 _SEGMENTS = st.one_of(
-    st.sampled_from(["toy", "toy", "toy", "none", "Toy", "%74oy", "t%2Foy"]),
+    pick("toy", "toy", "toy", "none", "Toy", "%74oy", "t%2Foy"),
     st.text("abz%/.:~\x7f狗?", max_size=6).map(
         lambda text: text.encode("utf-8").decode("latin-1")
     ),
 )
-_VERSIONS = st.sampled_from(
-    ["1", "2", "9", "01", "0", "-1", "+1", "1.0", "", "9" * 30, "9" * 5000]
+_VERSIONS = pick(
+    "1", "2", "9", "01", "0", "-1", "+1", "1.0", "", "9" * 30, "9" * 5000
 )
-_LABELS = st.one_of(
-    st.sampled_from(["stable", "canary", "%73table"]), _SEGMENTS
-)
-_QUERIES = st.sampled_from([*[""] * 9, "?", "?a=1", "?\x80", "#a", "%0A", "//"])
-_OTHER_PATHS = st.sampled_from(
-    [
-        *("/", "/openapi.json", "/monitoring/prometheus/metrics", "/v1", "*"),
-        *("/v1/models", "/v1/models/", "/assets/models.json", "/favicon.ico"),
-        *("/assets/../../etc/passwd", "/%2e%2e/", "//v1/models/toy", "/v2"),
-        *(
-            "http://127.0.0.1/v1/models/toy",
-            "/" + "a" * 9000,
-            "/v1/models/toy/",
-        ),
-    ]
+_LABELS = st.one_of(pick("stable", "canary", "%73table"), _SEGMENTS)
+_QUERIES = pick(*[""] * 9, "?", "?a=1", "?\x80", "#a", "%0A", "//")
+_OTHER_PATHS = pick(
+    *("/", "/openapi.json", "/monitoring/prometheus/metrics", "/v1", "*"),
+    *("/v1/models", "/v1/models/", "/assets/models.json", "/favicon.ico"),
+    *("/assets/../../etc/passwd", "/%2e%2e/", "//v1/models/toy", "/v2"),
+    *("http://127.0.0.1/v1/models/toy", "/" + "a" * 9000),
+    "/v1/models/toy/",
 )
 
 
@@ -230,11 +208,9 @@ def _paths(draw):
     elif which == 1:
         path += "/labels/" + draw(_LABELS)
     path += draw(
-        st.sampled_from(
-            [
-                *([":predict"] * 5),
-                *("", "/metadata", ":classify", ":regress", ":other", "/x"),
-            ]
+        pick(
+            *([":predict"] * 5),
+            *("", "/metadata", ":classify", ":regress", ":other", "/x"),
         )
     )
     if draw(st.integers(0, 9)) == 0:
@@ -243,18 +219,14 @@ def _paths(draw):
 
 
 _HEADERS = st.dictionaries(
-    st.sampled_from(
-        [
-            *("Content-Type", "Accept", "Accept-Encoding", "Expect", "Origin"),
-            *("X-Forwarded-For", "Content-Encoding", "Connection", "Range"),
-        ]
+    pick(
+        *("Content-Type", "Accept", "Accept-Encoding", "Expect", "Origin"),
+        *("X-Forwarded-For", "Content-Encoding", "Connection", "Range"),
     ),
-    st.sampled_from(
-        [
-            *("", "application/json", "text/plain; charset=utf-16", "gzip"),
-            *("100-continue", "close", "keep-alive", "bytes=0-1", "\xff", "br"),
-            *("http://foreign.example", "a" * 4000, "identity;q=0", "upgrade"),
-        ]
+    pick(
+        *("", "application/json", "text/plain; charset=utf-16", "gzip"),
+        *("100-continue", "close", "keep-alive", "bytes=0-1", "\xff", "br"),
+        *("http://foreign.example", "a" * 4000, "identity;q=0", "upgrade"),
     ),
     max_size=2,
 )
@@ -276,11 +248,9 @@ def requests(draw):
     method = "POST" if is_post else "GET"
     if draw(st.integers(0, 19)) == 0:
         method = draw(
-            st.sampled_from(
-                [
-                    *("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"),
-                    *("TRACE", "get", "BREW", "M-SEARCH"),
-                ]
+            pick(
+                *("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"),
+                *("TRACE", "get", "BREW", "M-SEARCH"),
             )
         )
     body = draw(BODIES) if method == "POST" else None

@@ -259,14 +259,7 @@ def test_damaged_descriptions_of_exports(
 
 def test_odd_corpora(tmp_path, share, attack, capsys):
     path, out = tmp_path / "corpus.tsv", tmp_path / "data"
-    command = [
-        "prepare",
-        "--train",
-        str(path),
-        "--out",
-        str(out),
-        "--workers=1",
-    ]
+    command = ["prepare", f"--train={path}", f"--out={out}", "--workers=1"]
 
     @attacking(share(70))
     @given(corpora())

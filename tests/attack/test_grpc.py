@@ -20,9 +20,6 @@ from tests.attack.grpc_grammar import messages
 from tests.attack.report import HANG
 
 pytestmark = pytest.mark.slow
-# MiB that the server of the toy model may take at its peak.
-BOUND = 1024
-EVERY = 500  # calls between two looks at the server
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
 KINDS = {
     PREDICT: predict_pb2.PredictRequest,
@@ -38,29 +35,21 @@ FAILED = {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL}
 
 
 @pytest.fixture
-def call(served, figures, request):
+def call(served, watched):
     """Calls a method with bytes: those of the answer, or the error."""
-    with (
-        figures.attack(request.node.name.removeprefix("test_")) as attack,
-        served.channel() as channel,
-    ):
+    with served.channel() as channel:
 
         def called(method, content):
             try:
-                with attack.one():
+                with watched.one():
                     return channel.unary_unary(method)(content, timeout=HANG)
             except grpc.RpcError as error:
-                attack.count += 1
+                watched.count += 1
                 return error
             finally:
-                served.check_log()
-                if attack.count % EVERY == 0:
-                    served.check(HANG)
+                watched.look()
 
         yield called
-        served.check(HANG)
-        attack.mib = served.memory()
-        assert attack.mib is None or attack.mib < BOUND
 
 
 def is_message(method, content):

@@ -14,35 +14,21 @@ from hypothesis import strategies as st
 from tests.attack.examples import attacking
 from tests.attack.http_grammar import exchanges
 from tests.attack.raw_client import RawClient, exchange, statuses
-from tests.attack.report import HANG
 from tests.attack.rest_grammar import RIGHT, TEXTS, Request, requests
 from tests.serving.described import described
 
 pytestmark = pytest.mark.slow
-# MiB that the server of the toy model may take at its peak.
-BOUND = 1024
 # Of what isn't an operation of the API: by the path, a proxy's or the page's.
 OTHER = {200, 400, 403, 404, 405, 408, 413, 414, 421, 426, 431, 501, 505}
-EVERY = 500  # requests between two looks at the server
 
 
 @pytest.fixture
-def attack(served, figures, request):
-    """Counts the requests of a test, looks at the server, and notes."""
-    with figures.attack(request.node.name.removeprefix("test_")) as attack:
-        yield attack
-        served.check(HANG)
-        attack.mib = served.memory()
-        assert attack.mib is None or attack.mib < BOUND
-
-
-@pytest.fixture
-def ask(served, attack):
+def ask(served, watched):
     """Sends a request and compares the answer with the description."""
     client = RawClient(served.rest_port)
 
     def asked(request):
-        with attack.one():
+        with watched.one():
             answer = client.ask(request)
         path = request.path.partition("?")[0]
         operation = described().operation(request.method, path)
@@ -56,9 +42,7 @@ def ask(served, attack):
             )
         assert b"Traceback" not in answer.body
         assert answer.status not in (500, 502), (request, answer)
-        served.check_log()
-        if attack.count % EVERY == 0:
-            served.check(HANG)
+        watched.look()
         return answer
 
     yield asked
@@ -125,18 +109,16 @@ def test_rest_coverage_of_the_description(share, ask):
         assert reached & {200, 501}, operation
 
 
-def test_raw_http_exchanges(share, served, attack):
+def test_raw_http_exchanges(share, served, watched):
     @attacking(share(2_000))
     @given(exchanges())
     def raw(parts):
-        with attack.one():
+        with watched.one():
             received = exchange(served.rest_port, parts)
         assert b"Traceback" not in received
         assert not received or received.startswith(b"HTTP/1."), received[:200]
         known = {100, 101, 204, *OTHER, 429, 499, 503, 504}
         assert set(statuses(received)) <= known - {101}, received[:400]
-        served.check_log()
-        if attack.count % EVERY == 0:
-            served.check(HANG)
+        watched.look()
 
     raw()
