@@ -58,113 +58,73 @@ def statuses(*versions):
     }
 
 
-# Names, bodies of requests to predict, and their answers.
-_ANSWERS = [
-    ("rows", {"instances": ["a", "b c"]}, {"predictions": ["A", "B C"]}),
-    (
-        "rows of one-key objects",
-        {"instances": [{"text": "a"}, {"text": "b"}]},
-        {"predictions": ["A", "B"]},
-    ),
-    ("a column", {"inputs": ["a", "b"]}, {"outputs": ["A", "B"]}),
-    ("a named column", {"inputs": {"text": ["a"]}}, {"outputs": ["A"]}),
-    ("an empty column", {"inputs": []}, {"outputs": []}),
-    (
-        "several outputs by rows",
+# Bodies of requests to predict, and what is answered to their rows or columns.
+_ANSWERS = {
+    "rows": ({"instances": ["a", "b c"]}, ["A", "B C"]),
+    "objects": ({"instances": [{"text": "a"}, {"text": "b"}]}, ["A", "B"]),
+    "a column": ({"inputs": ["a", "b"]}, ["A", "B"]),
+    "a named column": ({"inputs": {"text": ["a"]}}, ["A"]),
+    "an empty column": ({"inputs": []}, []),
+    "several outputs by rows": (
         signature("length", instances=["ab"]),
-        {
-            "predictions": [
-                {
-                    "copy_bytes": {"b64": "YWI="},
-                    "half": 1.0,
-                    "is_empty": False,
-                    "length": 2,
-                }
-            ]
-        },
+        [
+            {"copy_bytes": {"b64": "YWI="}, "half": 1.0}
+            | {"is_empty": False, "length": 2}
+        ],
     ),
-    (
-        "several outputs by columns",
+    "several outputs by columns": (
         signature("length", inputs=["abc", ""]),
-        {
-            "outputs": {
-                "copy_bytes": [{"b64": "YWJj"}, {"b64": ""}],
-                "half": [1.5, 0.0],
-                "is_empty": [False, True],
-                "length": [3, 0],
-            }
-        },
+        {"copy_bytes": [{"b64": "YWJj"}, {"b64": ""}], "half": [1.5, 0.0]}
+        | {"is_empty": [False, True], "length": [3, 0]},
     ),
-    (
-        "several inputs by rows",
+    "several inputs by rows": (
         signature("add", instances=[{"x": 0.1, "y": 0.2}, {"x": 1, "y": 2}]),
-        {"predictions": [0.3, 3.0]},
+        [0.3, 3.0],
     ),
-    (
-        "several inputs by columns",
+    "several inputs by columns": (
         signature("add", inputs={"x": [0.5], "y": [-1e10]}),
-        {"outputs": [-1e10]},
+        [-1e10],
     ),
-    (
-        "integers of more than 64 bits",
+    "integers of more than 64 bits": (
         signature("add", inputs={"x": [2**64], "y": [-(2**63) - 1]}),
-        {"outputs": [9.223372e18]},
+        [9.223372e18],
     ),
-    (
-        "a matrix",
+    "a matrix": (
         signature("double", instances=[[1, 2], [3, 4]]),
-        {"predictions": [[2, 4], [6, 8]]},
+        [[2, 4], [6, 8]],
     ),
-    ("a scalar", signature("scalar", inputs=1.5), {"outputs": 2.5}),
-    ("a scalar text", signature("join", inputs=["a", "b"]), {"outputs": "ab"}),
-    (
-        "truth values",
+    "a scalar": (signature("scalar", inputs=1.5), 2.5),
+    "a scalar text": (signature("join", inputs=["a", "b"]), "ab"),
+    "truth values": (
         signature("flip", instances=[True, False]),
-        {"predictions": [False, True]},
+        [False, True],
     ),
-    ("base64 in", {"instances": [{"b64": "YQ=="}]}, {"predictions": ["A"]}),
-    (
-        "base64 in an object",
-        {"instances": [{"text": {"b64": "YQ=="}}]},
-        {"predictions": ["A"]},
-    ),
-    (
-        "escapes and other scripts",
+    "base64 in": ({"instances": [{"b64": "YQ=="}]}, ["A"]),
+    "base64 in an object": ({"instances": [{"text": {"b64": "YQ=="}}]}, ["A"]),
+    "escapes and other scripts": (
         b'{"instances": ["\\u72d7\\n\\"", "\xe7\x8b\x97"]}',
-        {"predictions": ['狗\n"', "狗"]},
+        ['狗\n"', "狗"],
     ),
-    (
-        "an escaped pair",
+    "an escaped pair": (
         b'{"instances": ["\\ud83d\\uDC31", "\\\\ud83d"]}',
-        {"predictions": ["🐱", "\\UD83D"]},
+        ["🐱", "\\UD83D"],
     ),
-    (
-        "a byte order mark",
-        b'\xef\xbb\xbf{"instances": ["a"]}',
-        {"predictions": ["A"]},
-    ),
-    (
-        "a key given twice",
-        b'{"instances": ["a"], "instances": ["b"]}',
-        {"predictions": ["A"]},
-    ),
-    (
-        "an input given twice",
+    "a byte order mark": (b'\xef\xbb\xbf{"instances": ["a"]}', ["A"]),
+    "a key given twice": (b'{"instances": ["a"], "instances": ["b"]}', ["A"]),
+    "an input given twice": (
         b'{"inputs": {"text": ["a"], "text": [1]}}',
-        {"outputs": ["A"]},
+        ["A"],
     ),
-    (
-        "NUL after the document",
+    "NUL after the document": (
         b'{"instances": ["a"]} \0 and \\ud800',
-        {"predictions": ["A"]},
+        ["A"],
     ),
-    (
-        "words for numbers",
+    "words for numbers": (
         b'{"signature_name": "add", "inputs": {"x": [Infinity, 1],'
         b' "y": [-1, -0]}}',
-        {"outputs": [float("inf"), 1.0]},
+        [float("inf"), 1.0],
     ),
-]
+}
 # Paths that translate "a", and what they say.
 _PATHS = {
     "/v1/models/toy/versions/1:predict": "one A",
@@ -174,6 +134,14 @@ _PATHS = {
     "/V1/Models/toy:predict": "A",
     f"http://127.0.0.1{PREDICT}": "A",
 }
+
+
+def _key(body):
+    """Of the answer to rows, or to columns."""
+    text = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return "outputs" if b'"inputs"' in text else "predictions"
+
+
 _STATUSES = {
     "/v1/models/toy/versions/1": (1,),
     # In capitals it isn't the metadata.
@@ -182,8 +150,8 @@ _STATUSES = {
 }
 ANSWERS = [
     *(
-        Case(name, PREDICT, body, 200, answer)
-        for name, body, answer in _ANSWERS
+        Case(name, PREDICT, body, 200, {_key(body): answer})
+        for name, (body, answer) in _ANSWERS.items()
     ),
     *(
         Case(path, path, ONE, 200, {"predictions": [text]})
@@ -291,53 +259,48 @@ _UNZIPPED = {
     "two gzip members": ZIPPED + ZIPPED,
     "no gzip": ONE,
 }
-# Method, path, status, and the beginning of the message.
-_TARGETS = [
-    (
-        "POST",
-        "/none:predict",
-        404,
-        "Servable not found for request: Latest(none)",
+# Method, path and status, and the beginning of the message.
+_UNKNOWN = "Servable not found for request: "
+_NO_MODEL = "Could not find any versions of model "
+_NO_VERSION = "99999999999999999999"
+_TARGETS = {
+    "POST /none:predict 404": f"{_UNKNOWN}Latest(none)",
+    "POST /toy/versions/9:predict 404": f"{_UNKNOWN}Specific(toy, 9)",
+    "POST /toy/labels/canary:predict 400": (
+        "Unrecognized servable version label: canary"
     ),
-    (
-        *("POST", "/toy/versions/9:predict", 404),
-        "Servable not found for request: Specific(toy, 9)",
+    f"POST /toy/versions/{_NO_VERSION}:predict 400": (
+        f"Failed to convert version: {_NO_VERSION} to numeric."
     ),
-    (
-        *("POST", "/toy/labels/canary:predict", 400),
-        "Unrecognized servable version label: canary",
-    ),
-    (
-        *("POST", "/toy/versions/99999999999999999999:predict", 400),
-        "Failed to convert version: 99999999999999999999 to numeric.",
-    ),
-    ("GET", "/toy?x=1", 404, "Could not find any versions of model toy?x=1"),
-    ("GET", "/metadata", 404, "Could not find any versions of model metadata"),
-    ("GET", "/none", 404, "Could not find any versions of model none"),
-    ("GET", "/toy/versions/9", 404, "Could not find version 9 of model toy"),
-    ("GET", "", 400, "Missing model name in request."),
-    (
-        *("GET", "/none/metadata", 404),
-        "Servable not found for request: Latest(none)",
-    ),
-]
+    "GET /toy?x=1 404": f"{_NO_MODEL}toy?x=1",
+    "GET /metadata 404": f"{_NO_MODEL}metadata",
+    "GET /none 404": f"{_NO_MODEL}none",
+    "GET /toy/versions/9 404": "Could not find version 9 of model toy",
+    "GET  400": "Missing model name in request.",
+    "GET /none/metadata 404": f"{_UNKNOWN}Latest(none)",
+}
 _MALFORMED = [
-    *(("PUT", "/toy:predict"), ("POST", "/toy"), ("GET", "/toy:predict")),
-    *(
-        ("POST", f"/toy:{end}")
-        for end in (
-            "translate",
-            "predict?x=1",
-            "predict?",
-            "PREDICT",
-            "predict/",
-        )
-    ),
-    *(
-        ("GET", f"/toy{end}")
-        for end in ("/", "/versions/1?x=1", "/metadata?x=1", "/labels/a/b")
-    ),
+    *("PUT /toy:predict", "POST /toy", "GET /toy:predict"),
+    *("POST /toy:translate", "POST /toy:predict?x=1", "POST /toy:predict?"),
+    *("POST /toy:PREDICT", "POST /toy:predict/", "GET /toy/"),
+    *("GET /toy/versions/1?x=1", "GET /toy/metadata?x=1"),
+    "GET /toy/labels/a/b",
 ]
+for _target in _MALFORMED:
+    _method, _path = _target.split()
+    _TARGETS[f"{_target} 400"] = (
+        f"Malformed request: {_method} /v1/models{_path}"
+    )
+
+
+def _at(target, says):
+    """The refusal of a method, a path and a status in one string."""
+    method, path, status = target.split(" ")
+    body = None if method == "GET" else ONE
+    path = f"/v1/models{path}"
+    return Case(target, path, body, int(status), says, method)
+
+
 ERRORS = [
     *(
         Case(name, PREDICT, body, 400, says)
@@ -352,26 +315,5 @@ ERRORS = [
         Case(name, PREDICT, body, 400, "", headers=GZIP)
         for name, body in _UNZIPPED.items()
     ),
-    *(
-        Case(
-            f"{method} {path}",
-            f"/v1/models{path}",
-            None if method == "GET" else ONE,
-            status,
-            says,
-            method,
-        )
-        for method, path, status, says in (
-            *_TARGETS,
-            *(
-                (
-                    method,
-                    path,
-                    400,
-                    f"Malformed request: {method} /v1/models{path}",
-                )
-                for method, path in _MALFORMED
-            ),
-        )
-    ),
+    *(_at(target, says) for target, says in _TARGETS.items()),
 ]

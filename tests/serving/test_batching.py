@@ -145,17 +145,8 @@ def test_signatures_outputs_and_shapes_are_kept_apart(batcher, servable):
     assert futures[2].result(SECONDS)["y"].tolist() == [[2, 2]]
     assert [f.result(SECONDS)["y"].tolist() for f in futures[::4]] == [[2], [5]]
     futures[3].result(SECONDS)
-    assert sorted(map(str, servable.batches[1:])) == sorted(
-        map(
-            str,
-            [
-                ("", [1.0, 4.0]),
-                ("other", [2.0]),
-                ("", [[1.0, 1.0]]),
-                ("", [3.0]),
-            ],
-        )
-    )
+    apart = [("", [1, 4]), ("", [3]), ("", [[1, 1]]), ("other", [2])]
+    assert sorted(servable.batches[1:], key=str) == apart
 
 
 def test_a_request_waits_for_others_for_a_time(batcher, servable):
@@ -181,20 +172,6 @@ def test_a_bad_request_does_not_fail_its_neighbours(batcher, servable):
     with pytest.raises(ServingError, match="negative") as raised:
         bad.result(SECONDS)
     assert raised.value.code is Code.OUT_OF_RANGE
-
-
-def test_what_nobody_waits_for_is_dropped(batcher, servable):
-    one, _ = held_up(batcher, servable)
-    late = one.submit(servable, "", x(1), deadline=time.monotonic() - 1)
-    cancelled = one.submit(servable, "", x(2))
-    assert cancelled.cancel()
-    kept = one.submit(servable, "", x(3), deadline=time.monotonic() + SECONDS)
-    servable.gate.set()
-    assert kept.result(SECONDS)["y"].tolist() == [4]
-    with pytest.raises(ServingError) as raised:
-        late.result(SECONDS)
-    assert raised.value.code is Code.DEADLINE_EXCEEDED
-    assert servable.batches == [("", [0]), ("", [3])]
 
 
 def test_a_worker_that_waits_keeps_no_version(batcher):

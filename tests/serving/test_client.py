@@ -1,7 +1,6 @@
 """The client against the embedded server, over both protocols."""
 
-import pathlib
-import subprocess
+import re
 import sys
 import threading
 import time
@@ -22,7 +21,6 @@ from keras_transformer.serving.server.config_files import (
 )
 from tests.serving.asking import ask
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXTS = ["a", "", "狗 barks", "x" * 300, "two\nlines", '"', "\x00"]
 
 
@@ -162,33 +160,8 @@ def test_a_busy_server_answers_everything_in_the_end(
     with Client(url, "toy", **options) as one:
         assert one.predict({"text": texts})["translation"] == texts
     busy.join()
-    refused = [
-        line
-        for line in tight.core.metrics.page().splitlines()
-        if "request_count" in line and ("UNAVAIL" in line or "EXHAUST" in line)
-    ]
-    assert refused
-
-
-@pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_without_tensorflow_and_numpy(server, scheme):
-    code = (
-        "import sys\n"
-        "from keras_transformer.serving import Client\n"
-        "with Client(sys.argv[1], 'toy') as client:\n"
-        "    print(client.predict({'text': ['a']}), client.versions()[0])\n"
-        "heavy = {'tensorflow', 'numpy', 'keras'} & set(sys.modules)\n"
-        "sys.exit(f'imported: {heavy}' if heavy else 0)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, url_of(server, scheme)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("{'translation': ['A']}")
+    page = tight.core.metrics.page()
+    assert re.search("request_count.*(UNAVAILABLE|RESOURCE_EXHAUSTED)", page)
 
 
 def test_without_grpcio_the_user_is_told(monkeypatch):
@@ -197,56 +170,43 @@ def test_without_grpcio_the_user_is_told(monkeypatch):
         Client("grpc://127.0.0.1:1", "toy")
 
 
-@pytest.mark.parametrize(
-    ("url", "options", "says"),
-    [
-        *(
-            (url, {}, "is not a server's URL.*Accepted: http://")
-            for url in (
-                *("localhost:8501", "ftp://a", "http://", "http://a?b=c"),
-                "http://me:secret@a",
-            )
-        ),
-        ("http://a b", {}, "http://a b:8501, model toy: .*invalid character"),
-        ("http://a:b", {}, "Port.*Accepted: http://"),
-        ("http://a:99999", {}, "Port.*Accepted: http://"),
-        ("grpc://a/b", {}, "gRPC has no path.*Accepted: http://"),
-        ("http://a", {"version": 1, "label": "a"}, "version 1 and label 'a'"),
-        ("http://a", {"batch_size": 0}, "batch_size"),
-        ("http://a", {"in_flight": 0}, "in_flight"),
-        ("http://a", {"timeout": 0}, "timeout"),
-    ],
-)
-def test_what_no_client_is_made_of(url, options, says):
-    with pytest.raises(InputError, match=says):
-        Client(url, "toy", **options)
+def test_what_no_client_is_made_of():
+    no_url = "is not a server's URL.*Accepted: http://"
+    for url, says in (
+        *(("localhost:8501", no_url), ("ftp://a", no_url), ("http://", no_url)),
+        *(("http://a?b=c", no_url), ("http://me:secret@a", no_url)),
+        ("http://a b", "http://a b:8501, model toy: .*invalid character"),
+        ("http://a:b", "Port.*Accepted: http://"),
+        ("http://a:99999", "Port.*Accepted: http://"),
+        ("grpc://a/b", "gRPC has no path.*Accepted: http://"),
+    ):
+        with pytest.raises(InputError, match=says):
+            Client(url, "toy")
+    with pytest.raises(InputError, match="version 1 and label 'a'"):
+        Client("http://a", "toy", version=1, label="a")
+    for name in ("batch_size", "in_flight", "timeout"):
+        with pytest.raises(InputError, match=name):
+            Client("http://a", "toy", **{name: 0})
 
 
-@pytest.mark.parametrize(
-    ("inputs", "says"),
-    [
+def test_inputs_that_are_no_lists_of_texts(client):
+    for inputs, says in (
         ({"text": ["a"], "more": ["a", "b"]}, "text 1, more 2"),
         ({"text": "Hi."}, r"list of texts here, not one.*\['Hi\.'\]"),
         ({"text": [b"Hi."]}, "not bytes.*decode"),
-    ],
-    ids=["lengths", "text", "bytes"],
-)
-def test_inputs_that_are_no_lists_of_texts(client, inputs, says):
-    with pytest.raises(InputError, match=says):
-        client().predict(inputs)
+    ):
+        with pytest.raises(InputError, match=says):
+            client().predict(inputs)
 
 
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
+def test_usual_ports():
+    for url, address in (
         ("http://a", "http://a:8501"),
         ("https://a/nmt/", "https://a:443/nmt"),
         ("grpc://[::1]", "grpc://[::1]:8500"),
-    ],
-)
-def test_usual_ports(url, address):
-    with Client(url, "m", label="l") as one:
-        assert str(one.target) == f"{address}, model m label l"
+    ):
+        with Client(url, "m", label="l") as one:
+            assert str(one.target) == f"{address}, model m label l"
 
 
 def test_a_name_of_any_characters_is_asked_for(client):

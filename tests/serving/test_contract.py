@@ -127,7 +127,9 @@ def channel(server):
         yield channel
 
 
-def predict_request(name="toy", signature="", version=None, label="", **inputs):
+def predict_request(
+    name="toy", signature="", version=None, label="", outputs=(), **inputs
+):
     request = predict_pb2.PredictRequest()
     request.model_spec.name = name
     request.model_spec.signature_name = signature
@@ -135,6 +137,7 @@ def predict_request(name="toy", signature="", version=None, label="", **inputs):
         request.model_spec.version.value = version
     if label:
         request.model_spec.version_label = label
+    request.output_filter.extend(outputs)
     for key, (values, dtype) in inputs.items():
         request.inputs[key].CopyFrom(tf.make_tensor_proto(values, dtype))
     return request
@@ -166,72 +169,51 @@ def test_grpc_predicts(channel, options, version, expected):
 
 
 def test_grpc_sends_only_the_outputs_that_are_wanted(channel):
-    request = predict_request(signature="length", text=TEXT)
-    request.output_filter.append("half")
+    request = predict_request(signature="length", outputs=["half"], text=TEXT)
     assert list(predict(channel, request).outputs) == ["half"]
 
 
-def filtered(*names):
-    request = predict_request(signature="length", text=TEXT)
-    request.output_filter.extend(names)
-    return request
+UNKNOWN = "Servable not found for request: "
+SIZES = "input size does not match signature: "
+REFUSED = [
+    ({"name": "none"}, "NOT_FOUND", f"{UNKNOWN}Latest(none)"),
+    ({"version": 9}, "NOT_FOUND", f"{UNKNOWN}Specific(toy, 9)"),
+    (
+        {"label": "canary"},
+        "INVALID_ARGUMENT",
+        "Unrecognized servable version label: canary",
+    ),
+    (
+        {"signature": "other"},
+        "FAILED_PRECONDITION",
+        'Serving signature key "other" not found.',
+    ),
+    ({"more": TEXT}, "INVALID_ARGUMENT", f"{SIZES}2!=1"),
+    ({"text": ([1], tf.int32)}, "INVALID_ARGUMENT", ""),
+    (
+        {"signature": "number"},
+        "INVALID_ARGUMENT",
+        "StringToNumberOp could not correctly convert string: a",
+    ),
+    (
+        {"signature": "length", "outputs": ["no"]},
+        "INVALID_ARGUMENT",
+        "output tensor alias not found in signature: no",
+    ),
+    (
+        {"signature": "length", "outputs": ["half", "half"]},
+        "INVALID_ARGUMENT",
+        "duplicate output tensor alias: half",
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("request_", "code", "says"),
-    [
-        (
-            predict_request("none", text=TEXT),
-            "NOT_FOUND",
-            "Servable not found for request: Latest(none)",
-        ),
-        (
-            predict_request(version=9, text=TEXT),
-            "NOT_FOUND",
-            "Servable not found for request: Specific(toy, 9)",
-        ),
-        (
-            predict_request(label="canary", text=TEXT),
-            "INVALID_ARGUMENT",
-            "Unrecognized servable version label: canary",
-        ),
-        (
-            predict_request(signature="other", text=TEXT),
-            "FAILED_PRECONDITION",
-            'Serving signature key "other" not found.',
-        ),
-        (
-            predict_request(),
-            "INVALID_ARGUMENT",
-            "input size does not match signature: 0!=1",
-        ),
-        (
-            predict_request(text=TEXT, more=TEXT),
-            "INVALID_ARGUMENT",
-            "input size does not match signature: 2!=1",
-        ),
-        (predict_request(text=([1], tf.int32)), "INVALID_ARGUMENT", ""),
-        (
-            predict_request(signature="number", text=TEXT),
-            "INVALID_ARGUMENT",
-            "StringToNumberOp could not correctly convert string: a",
-        ),
-        (
-            filtered("no"),
-            "INVALID_ARGUMENT",
-            "output tensor alias not found in signature: no",
-        ),
-        (
-            filtered("half", "half"),
-            "INVALID_ARGUMENT",
-            "duplicate output tensor alias: half",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ("options", "code", "says"), REFUSED, ids=[says for *_, says in REFUSED]
 )
-def test_grpc_refuses(channel, request_, code, says):
+def test_grpc_refuses(channel, options, code, says):
     with pytest.raises(grpc.RpcError) as raised:
-        predict(channel, request_)
+        predict(channel, predict_request(**{"text": TEXT, **options}))
     assert raised.value.code().name == code
     assert raised.value.details().startswith(says)
 

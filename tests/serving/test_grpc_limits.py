@@ -2,6 +2,7 @@
 
 import json
 import threading
+import unittest.mock
 
 import grpc
 import pytest
@@ -131,35 +132,22 @@ def test_bytes_of_an_answer_are_limited_over_grpc(serve, toy_configs):
 # Deadlines.
 
 
-class LateContext:
-    """Of a call whose deadline passed while it waited for a thread."""
-
-    def __init__(self):
-        self.aborted = []
-
-    def peer(self):
-        return ""
-
-    def time_remaining(self):
-        return 0.0
-
-    def is_active(self):
-        return False
-
-    def abort(self, code, details):
-        self.aborted.append((code, details))
-
-
 def test_a_call_whose_deadline_has_passed_is_not_begun(server, monkeypatch):
+    """As when it waited too long for a thread."""
     acquired = []
     monkeypatch.setattr(
         server.core.store, "acquire", lambda *spec: acquired.append(spec)
     )
+    context = unittest.mock.Mock()
+    context.peer.return_value = ""
+    context.time_remaining.return_value = 0.0
+    context.is_active.return_value = False
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "toy"
-    context = LateContext()
     grpc_server.PredictionService(server.core).Predict(request, context)
-    assert context.aborted == [(grpc.StatusCode.DEADLINE_EXCEEDED, "Timed out")]
+    context.abort.assert_called_once_with(
+        grpc.StatusCode.DEADLINE_EXCEEDED, "Timed out"
+    )
     assert acquired == []
 
 

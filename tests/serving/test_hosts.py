@@ -25,15 +25,14 @@ def status(server, name):
 def test_only_this_machine_s_names_on_a_loopback_host(server):
     port = server.rest_port
     for name in (
-        "localhost",
-        f"LocalHost:{port}",
-        "127.0.0.1",
-        "127.8.9.10:1",
-        "[::1]:80",
-        "translate.localhost",
-        socket.gethostname(),
+        *("localhost", f"LocalHost:{port}", "127.0.0.1", "127.8.9.10:1"),
+        *("[::1]:80", "translate.localhost", socket.gethostname()),
     ):
         assert status(server, name) == 200, name
+    for name in (
+        *("localhost.attacker.example", "[::1", "a:b", "a@localhost", "x y"),
+    ):
+        assert status(server, name) == 403, name
     for path, body in ((PREDICT, ONE), ("/v1/models/toy", None), ("/", None)):
         for name in ("attacker.example", f"attacker.example:{port}"):
             answer = ask(host(server), path, body, headers={"Host": name})
@@ -41,13 +40,6 @@ def test_only_this_machine_s_names_on_a_loopback_host(server):
             assert json.loads(answer.body)["error"].endswith(
                 "and the names that --allowed_hosts has"
             )
-
-
-@pytest.mark.parametrize(
-    "name", ["localhost.attacker.example", "[::1", "a:b", "a@localhost", "x y"]
-)
-def test_names_that_only_look_like_this_machine_s(server, name):
-    assert status(server, name) == 403
 
 
 def test_a_request_without_a_host(server):
@@ -81,13 +73,8 @@ def test_the_names_that_are_given(serve, toy_configs):
         allowed_hosts=(" Translate.example", "*.pods.example", ".a.example"),
     )
     for name in (
-        "translate.example",
-        "TRANSLATE.example.:443",
-        "a.pods.example",
-        "a.b.pods.example",
-        "b.a.example",
-        "localhost",
-        "192.0.2.1:8501",
+        *("translate.example", "TRANSLATE.example.:443", "a.pods.example"),
+        *("a.b.pods.example", "b.a.example", "localhost", "192.0.2.1:8501"),
     ):
         assert status(server, name) == 200, name
     for name in ("example", "pods.example", "xpods.example", "a.translate."):

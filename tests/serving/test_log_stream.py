@@ -49,30 +49,6 @@ def test_lines_are_written_whole_and_in_order(pipe):
     assert os.read(reader, 2**16).decode().splitlines() == expected
 
 
-def test_what_does_not_fit_is_dropped_and_counted(pipe):
-    reader, writer = pipe
-    os.set_blocking(writer, False)
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            os.write(writer, b"x" * 1024)
-    os.set_blocking(writer, True)
-    stream = LogStream(writer, capacity=100)
-    for number in range(10):
-        print(f"line {number} of twenty-", file=stream)
-    assert not stream.wait(0.05)
-    assert stream.dropped() == 5
-    written = b""
-    while not written.endswith(b"line 4 of twenty-\n"):
-        written += os.read(reader, 2**16)
-    assert stream.wait(SECONDS)  # Until then its capacity is taken.
-    print("later", file=stream)
-    assert stream.wait(SECONDS)
-    assert written.lstrip(b"x").decode().splitlines() == [
-        f"line {number} of twenty-" for number in range(5)
-    ]
-    assert os.read(reader, 2**16) == b"later\n"
-
-
 def test_a_reader_that_has_gone_costs_lines_only(pipe):
     reader, writer = pipe
     stream = LogStream(writer)

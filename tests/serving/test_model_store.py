@@ -265,19 +265,6 @@ def test_models_come_and_go_with_the_configuration(base, tmp_path):
     assert store.is_available("n")
 
 
-def test_polling_in_a_thread_finds_a_new_version(base):
-    before = set(threading.enumerate())
-    store = ModelStore(
-        lambda: [ModelConfig("m", base)], FakeServable, poll_seconds=0.01
-    )
-    store.start()
-    add(base, 2)
-    wait_for(lambda: states(store).get(2) == "AVAILABLE")
-    store.close()
-    assert set(states(store).values()) == {"END"}
-    assert set(threading.enumerate()) <= before
-
-
 # Versions whose files never answer hold up nothing but themselves.
 
 

@@ -153,16 +153,6 @@ def test_every_control_has_a_name(open_page, locale):
     assert {"DisclosureTriangle", "button", "textbox"} <= set(roles)
 
 
-def test_answers_are_announced_and_errors_at_once(open_page):
-    page = open_page()
-    answer = page.locator("#answer")
-    expect(answer).to_have_attribute("aria-live", "polite")
-    assert answer.locator("#translation").count() == 1
-    expect(page.locator("#problem")).to_have_attribute("role", "alert")
-    headings = page.get_by_role("heading").all_inner_texts()
-    assert headings[:3] == ["Translate", "Text to translate", "Translation"]
-
-
 # Phones.
 
 

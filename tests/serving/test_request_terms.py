@@ -21,19 +21,12 @@ def texts_of(
     seconds=60,
     max_text_bytes=99,
 ):
-    inputs = {"text": TEXTS}
     limits = Limits(max_text_bytes=max_text_bytes)
     deadline = time.monotonic() + seconds
-    inputs = with_terms(
-        document,
-        signature,
-        inputs,
-        has_terms,
-        placeholders,
-        limits,
-        deadline,
-    )
-    return inputs["text"].tolist()
+    terms = has_terms, placeholders
+    given = {"text": TEXTS}
+    found = with_terms(document, signature, given, *terms, limits, deadline)
+    return found["text"].tolist()
 
 
 @pytest.mark.parametrize("signature", ["serving_default", "greedy", "nbest"])

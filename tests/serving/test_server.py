@@ -33,15 +33,11 @@ LONG = 1_000_000
 @pytest.fixture(scope="module")
 def small(serve, toy_configs):
     """A server with small limits and one worker."""
+    limits = {"max_request_bytes": 2000, "max_sentences": 3}
+    limits |= {"max_text_bytes": 10, "receive_seconds": 0.5}
     return serve(
         models=toy_configs,
-        limits=Limits(
-            max_request_bytes=2000,
-            max_sentences=3,
-            max_text_bytes=10,
-            receive_seconds=0.5,
-            timeout_seconds=0.5,
-        ),
+        limits=Limits(timeout_seconds=0.5, **limits),
         parameters=BatchingParameters(
             max_enqueued_batches=1, num_batch_threads=1
         ),
@@ -181,13 +177,10 @@ def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
         ),
         batching=True,
     )
+    body = spin(LONG // 5)
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        answers = list(
-            pool.map(
-                lambda _: ask(host(server), PREDICT, spin(LONG // 5)),
-                range(12),
-            )
-        )
+        asked = pool.map(ask, [host(server)] * 12, [PREDICT] * 12, [body] * 12)
+        answers = list(asked)
     by_status = {answer.status: answer for answer in answers}
     assert by_status.keys() == {200, 503}
     assert "queue" in error(by_status[503])
