@@ -5,8 +5,6 @@ import tensorflow as tf
 
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code, as_serving_error
-from keras_transformer.errors import InputError
-from keras_transformer.exporting.saved_translator import SavedTranslator
 from keras_transformer.exporting.session import SavedModelSession
 
 ONE, THREE = [b"Where is the dog?"], ["狗。".encode()] * 3
@@ -32,9 +30,3 @@ def test_a_session_refuses(session, texts, translations):
         assert WORDS in error.message
         assert f"[{len(texts)}] [{len(translations)}]" in error.message
         assert "\n" not in error.message
-
-
-def test_a_saved_translator_refuses(report):
-    translator = SavedTranslator(report.path)
-    with pytest.raises(InputError, match="Received: 1 texts, 3 translations"):
-        translator.score(["a"], ["b", "c", "d"])

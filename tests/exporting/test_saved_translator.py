@@ -7,10 +7,8 @@ import tensorflow as tf
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.exporting.saved_translator import (
-    SavedTranslator,
-)
-from keras_transformer.exporting.session import SavedModelSession
+from keras_transformer.exporting import session
+from keras_transformer.exporting.saved_translator import SavedTranslator
 from keras_transformer.system.files import read_json, write_json
 
 
@@ -41,20 +39,16 @@ def test_operations_have_one_thread_or_as_many_as_were_chosen(
     report, monkeypatch, chosen, threads
 ):
     given = []
+    begin = session.SavedModelSession.__init__
 
-    class Session(SavedModelSession):
-        def __init__(self, folder, intra_op_threads):
-            given.append(intra_op_threads)
-            super().__init__(folder, intra_op_threads)
+    def noted(self, folder, intra_op_threads):
+        given.append(intra_op_threads)
+        begin(self, folder, intra_op_threads)
 
-    monkeypatch.setattr(
-        "keras_transformer.exporting.session.SavedModelSession", Session
-    )
-    monkeypatch.setattr(
-        tf.config.threading,
-        "get_intra_op_parallelism_threads",
-        lambda: chosen,
-    )
+    monkeypatch.setattr(session.SavedModelSession, "__init__", noted)
+    threading = tf.config.threading
+    name = "get_intra_op_parallelism_threads"
+    monkeypatch.setattr(threading, name, lambda: chosen)
     SavedTranslator(report.path)
     assert given == [threads]
 
@@ -66,28 +60,14 @@ def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
     assert SavedTranslator(path).translate("Hi.", details=True) == expected
 
 
-def test_one_text_is_not_taken_for_its_letters(translator):
+def test_what_is_no_text_is_refused(translator):
     with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
         translator.score("Hi.", ["a", "b", "c"])
-
-
-def test_bytes_are_to_be_decoded(translator):
+    with pytest.raises(InputError, match="Received: 1 texts, 3 translations"):
+        translator.score(["a"], ["b", "c", "d"])
     for texts in (b"Hi.", ["Hi.", b"Hi."]):
         with pytest.raises(InputError, match="not bytes.*decode"):
             translator.translate(texts)
-
-
-def test_best_of_many_is_the_translation(translator, texts):
-    alone = translator.translate(texts, details=True)
-    four = translator.translate(texts, n_best=4, details=True)
-    for one, several in zip(alone, four, strict=True):
-        (best,), hypotheses = one.hypotheses, several.hypotheses
-        assert best.text == hypotheses[0].text
-        scores = [hypothesis.score for hypothesis in hypotheses]
-        assert scores[0] == pytest.approx(best.score, abs=1e-4)
-        assert scores == sorted(scores, reverse=True)
-    with pytest.raises(InputError, match="1 to 4, the beam size"):
-        translator.translate(texts, n_best=5)
 
 
 def test_given_translations_are_scored(translator):
@@ -99,22 +79,6 @@ def test_given_translations_are_scored(translator):
         scores["log_probability"],
         rtol=1e-4,
     )
-
-
-def test_cut_texts_are_told(translator):
-    scores = translator.score(
-        ["dog " * 40, "Where is the dog?"] * 2,
-        ["狗", "狗" * 40] * 2,
-    )
-    assert scores["truncated"].tolist() == [True, False] * 2
-    assert scores["translation_truncated"].tolist() == [False, True] * 2
-
-
-def test_texts_too_long_for_the_model_are_split_and_not_cut(translator):
-    texts = ["A dog.", "dog " * 40, "dog " * 50]
-    for n_best in (None, 2):
-        found = translator.translate(texts, n_best, details=True)
-        assert not any(one.truncated for one in found)
 
 
 def test_an_export_of_another_format_is_refused(report, tmp_path):
@@ -161,22 +125,16 @@ def test_text_that_utf8_cannot_hold_is_translated(translator):
     assert isinstance(translator.translate("a dog \udcff"), str)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
+def test_folder_without_a_saved_model_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "versions" / "4").mkdir(parents=True)
+    for name, message in (
         ("none", "none doesn't exist"),
         ("file", "file is a file"),
-        ("empty", "empty: no SavedModel"),
         ("versions", "versions/4: no SavedModel"),
-    ],
-)
-def test_folder_without_a_saved_model_is_named(tmp_path, name, message):
-    (tmp_path / "file").write_text("")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "versions" / "4").mkdir(parents=True)
-    with pytest.raises(InputError, match=message) as caught:
-        SavedTranslator(tmp_path / name)
-    assert "\n" not in str(caught.value)
+    ):
+        with pytest.raises(InputError, match=message):
+            SavedTranslator(tmp_path / name)
 
 
 _INDEX = f"{layout.VARIABLES}.index"

@@ -14,7 +14,6 @@ from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models import build_language_model
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
-from keras_transformer.search.scoring import score_translations
 from tests import toy_models
 from tests.fake_models import Uncached
 from tests.toy_models import VOCABULARY_SIZE, check_equal, randomise
@@ -28,12 +27,8 @@ SLOW = pytest.mark.slow  # The layers' own tests have these differences, too.
 VARIANTS = pytest.mark.parametrize(
     "variant",
     [
-        "pre",
-        "as Marian's",
-        *(
-            pytest.param(name, marks=SLOW)
-            for name in ("post", "pre, tied", "learned, gelu")
-        ),
+        *("pre", "as Marian's"),
+        *(pytest.param(name, marks=SLOW) for name in ("post", "pre, tied")),
     ],
 )
 BEAMS = pytest.mark.parametrize("beam_size", [1, 3])
@@ -130,15 +125,6 @@ def test_greedy_search_is_the_argmax_of_whole_passes():
                 logits[END_ID] = -np.inf
             written.append(int(logits.argmax()))
         assert ids[ids > 0].tolist() == written[1:]
-
-
-def test_scores_are_those_of_one_pass():
-    steps = IncrementalTransformer(model())
-    result = run(steps, 3)
-    scored = score_translations(steps, PROMPTS, result.ids[:, 0])
-    np.testing.assert_allclose(
-        scored.log_probabilities, result.log_probabilities[:, 0], atol=1e-4
-    )
 
 
 def test_no_alignment_without_a_source():

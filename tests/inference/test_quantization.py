@@ -167,11 +167,8 @@ def test_limits_count_no_padding():
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_models_are_near_those_of_floats(variant, static):
-    limits = limits_of(variant) if static else None
     full = IncrementalTransformer(shared_transformer(variant))
-    made = IncrementalTransformer(
-        shared_transformer(variant), "int8", limits=limits
-    )
+    made = quantized(static, variant)
 
     def probabilities(functions):
         graph = tf.function(
@@ -186,13 +183,17 @@ def test_models_are_near_those_of_floats(variant, static):
     assert 0 < error < 0.2 * spread
 
 
+def quantized(static=True, variant="pre"):
+    """A model of integers."""
+    limits = limits_of(variant) if static else None
+    model = shared_transformer(variant)
+    return IncrementalTransformer(model, "int8", limits=limits)
+
+
 @needs_vnni
 @pytest.mark.parametrize("static", [False, True])
 def test_steps_equal_a_full_pass(static):
-    limits = limits_of("pre") if static else None
-    made = IncrementalTransformer(
-        shared_transformer("pre"), "int8", limits=limits
-    )
+    made = quantized(static)
     steps = tf.function(
         lambda: stepped_logits(made), autograph=False
     )().numpy()  # (B, K, T, V)
@@ -221,9 +222,7 @@ def stepped_logits(functions):
 
 @needs_vnni
 def test_weights_are_integers():
-    made = IncrementalTransformer(
-        shared_transformer("pre"), "int8", limits=limits_of("pre")
-    )
+    made = quantized()
     kernels = [
         variable
         for variable in tf.nest.flatten(made.parameters)
@@ -243,10 +242,7 @@ def test_ranges_of_products_are_stored(is_static):
     Then each call makes what it multiplies by anew. Nor has each product
     constants of its own.
     """
-    limits = limits_of("pre") if is_static else None
-    made = IncrementalTransformer(
-        shared_transformer("pre"), "int8", limits=limits
-    )
+    made = quantized(is_static)
 
     @tf.function(
         input_signature=[tf.TensorSpec([None, 5], tf.int32)], autograph=False
@@ -265,12 +261,6 @@ def test_ranges_of_products_are_stored(is_static):
     assert kinds == {"Const"}
     for end in range(2):  # Least and largest integer.
         assert len({(some[end].dtype, some[end].ref()) for some in ranges}) == 1
-
-
-def test_a_processor_without_avx2_is_refused(monkeypatch):
-    monkeypatch.setattr(quantization, "has_avx2", lambda: False)
-    with pytest.raises(InputError, match="x86-64 processor with AVX2"):
-        IncrementalTransformer(shared_transformer("pre"), "int8")
 
 
 def test_another_tensorflow_is_refused(monkeypatch):

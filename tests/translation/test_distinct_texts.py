@@ -13,10 +13,7 @@ from keras_transformer.exporting.ctranslate2_translator import (
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
-from keras_transformer.translation.details import (
-    detailed_translator,
-    details,
-)
+from keras_transformer.translation.details import detailed_translator, details
 from keras_transformer.translation.translator import Translator, distinct
 from tests.fake_models import RecurrentModel
 
@@ -108,6 +105,7 @@ def test_fewer_are_the_first(count):
 def test_further_hypotheses_are_kept_where_texts_have_variants(
     monkeypatch, variants
 ):
+    assert SentencePieceTokenizer.has_variants > CharacterTokenizer.has_variants
     subject = translator()
     subject.target_tokenizer.has_variants = variants
     asked, search = [], subject._search
@@ -166,14 +164,10 @@ def test_ctranslate2_gives_different_texts_of_all_of_its_beam():
     texts = ["A", "X", ""]
     found = subject.translate(texts, n_best=2)
     assert found == [["a", "b"], ["x"], [""]]
-    results = subject.results(texts, 3)
-    assert [
+    found = [
         [(one.text, one.score) for one in result.hypotheses]
-        for result in results
-    ] == [[("a", -1.0), ("b", -3.0), ("c", -4.0)], [("x", -1.0)], [("", 0.0)]]
+        for result in subject.results(texts, 3)
+    ]
+    best = [("a", -1.0), ("b", -3.0), ("c", -4.0)]
+    assert found == [best, [("x", -1.0)], [("", 0.0)]]
     assert subject.asked == [4, 4]
-
-
-def test_pieces_have_variants_and_letters_have_none():
-    assert SentencePieceTokenizer.has_variants
-    assert not CharacterTokenizer.has_variants

@@ -9,7 +9,6 @@ import tensorflow as tf
 import yaml
 
 from keras_transformer import distill, evaluate, load
-from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
@@ -26,6 +25,7 @@ from keras_transformer.translation.ensemble import (
 )
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.workers import RunTranslatorFactory
+from tests.cli.conftest import call
 from tests.fake_models import random_sources
 from tests.toy_models import by_full_passes, check_equal, small_transformer
 from tests.toy_runs import prepare_words, untrained_run
@@ -120,16 +120,15 @@ def test_evaluate_and_translate(runs, capsys):
     assert both.cross_entropy < mean
     assert both.cross_entropy != pytest.approx(alone[0].cross_entropy)
     sources = [source for source, _ in pairs]
+    together = ["--run", one, "--ensemble", two]
     capsys.readouterr()
-    words = ["translate", "--run", one, "--ensemble", two, "--workers=1"]
-    assert main([*words, *sources]) == 0
+    call("translate", *together, "--workers=1", *sources)
     assert capsys.readouterr().out.splitlines() == both.texts.translations
     opened = load(one, ensemble=two)
     assert opened.translate(sources) == both.texts.translations
     assert evaluate(opened, pairs).cross_entropy == both.cross_entropy
-    words = ["evaluate", "--run", one, "--ensemble", two, "--input", str(dev)]
-    words += ["--against", one, "--paired-bs-n=40", "--paired-ar-n=40"]
-    assert main(words) == 0
+    few = ["--paired-bs-n=40", "--paired-ar-n=40"]
+    call("evaluate", *together, "--input", dev, "--against", one, *few)
     said = capsys.readouterr().out
     assert f"p of the difference to {one} + {two}" in said
     shown = re.search(r"^cross_entropy +(\S+)$", said, re.M)[1]
@@ -168,9 +167,8 @@ def test_an_export_translates_together(runs, tmp_path, precision):
         pytest.skip("this processor has no VNNI")
     one, two = (load(runs / f"run-{seed}") for seed in (1, 2))
     out = tmp_path / "model"
-    words = ["export", "--run", one.folder, "--ensemble", two.folder]
-    words += ["--out", out, "--precision", precision]
-    assert main([str(word) for word in words]) == 0
+    words = ["--run", one.folder, "--ensemble", two.folder, "--out", out]
+    call("export", *words, "--precision", precision)
     dev = (runs / "data/dev.tsv").read_text().splitlines()
     sources = [line.split("\t")[0] for line in dev]
     together = load(one.folder, ensemble=[two.folder])
@@ -185,29 +183,24 @@ def test_an_export_translates_together(runs, tmp_path, precision):
 
 
 def test_an_export_of_an_ensemble_is_a_saved_model(runs, capsys):
-    run, data = str(runs / "run-1"), str(runs / "data/dev.tsv")
-    words = ["export", f"--run={run}", f"--ensemble={run}", "--out=x"]
-    assert main([*words, "--format=keras"]) == 2
-    assert "ensemble goes with format" in (capsys.readouterr().err)
-    assert main([*words, "--precision=auto", "--dev", data]) == 2
-    assert "measures one run" in capsys.readouterr().err
-
-
-def copy_of(runs, name, section, **values):
-    """A copy of the first run whose configuration says something else."""
-    copy = shutil.copytree(runs / "run-1", runs / name)
-    config = yaml.safe_load((copy / "config.yaml").read_text())
-    config[section] |= values
-    (copy / "config.yaml").write_text(yaml.safe_dump(config))
-    return str(copy)
+    run, dev = runs / "run-1", runs / "data/dev.tsv"
+    command = ["export", "--run", run, "--ensemble", run, "--out=x"]
+    for options, says in (
+        (["--format=keras"], "ensemble goes with format"),
+        (["--precision=auto", "--dev", dev], "measures one run"),
+    ):
+        call(*command, *options, status=2)
+        assert says in capsys.readouterr().err
 
 
 def test_refuses_the_opposite_direction(runs, capsys):
     # A shared vocabulary has the same tokens on both sides.
-    languages = {"source_language": "fr", "target_language": "en"}
-    other = copy_of(runs, "opposite", "data", **languages)
-    words = ["translate", "--run", str(runs / "run-1"), "--ensemble", other]
-    assert main([*words, "a"]) == 2
+    other = shutil.copytree(runs / "run-1", runs / "opposite")
+    config = yaml.safe_load((other / "config.yaml").read_text())
+    config["data"] |= {"source_language": "fr", "target_language": "en"}
+    (other / "config.yaml").write_text(yaml.safe_dump(config))
+    words = ["--run", runs / "run-1", "--ensemble", other]
+    call("translate", *words, "a", status=2)
     assert "opposite: translates fr to en" in capsys.readouterr().err
 
 
@@ -224,24 +217,17 @@ def test_references_are_cut_at_the_positions_that_all_have(runs, first):
 
 
 def test_refuses_runs_of_other_tokens(runs, capsys):
-    one, other = str(runs / "run-1"), str(runs / "other")
-    (runs / "other.tsv").write_text("a b\tc d\nb a\td c\nb b\td d\n")
-    words = ["prepare", "--train", str(runs / "other.tsv"), "--dev", "0.4"]
-    words += ["--source-language=en", "--target-language=fr"]
-    words += ["--set=data.source_tokenizer=word"]
-    words += ["--set=data.target_tokenizer=word", "--out", f"{other}-data"]
-    assert main(words) == 0
-    untrained_run(other, f"{other}-data")
-    capsys.readouterr()
-    commands = (
+    one, other = runs / "run-1", runs / "of-others" / "other"
+    other.parent.mkdir()
+    prepare_words(other.parent, ["a b\tc d\n", "b a\td c\n", "b b\td d\n"], 0.4)
+    untrained_run(other, other.parent / "data")
+    says = "other: its source tokens are not those of"
+    for command, *rest in (
         ["translate", "a"],
-        ["evaluate", "--input", str(runs / "data/dev.tsv")],
-    )
-    for command, *rest in commands:
-        words = [command, "--run", one, "--ensemble", other, *rest]
-        assert main(words) == 2
-        assert "other: its source tokens are not those of" in (
-            capsys.readouterr().err
-        )
-    with pytest.raises(InputError, match="source tokens are not those"):
+        ["evaluate", "--input", runs / "data/dev.tsv"],
+    ):
+        capsys.readouterr()
+        call(command, "--run", one, "--ensemble", other, *rest, status=2)
+        assert says in capsys.readouterr().err
+    with pytest.raises(InputError, match=says):
         distill(one, runs / "data", runs / "no", ensemble=[other])

@@ -10,7 +10,6 @@ import pytest
 from nltk.translate import AlignedSent, IBMModel1
 
 from keras_transformer import evaluate, export, load
-from keras_transformer.cli.main import main
 from keras_transformer.config import Config, DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.data import model_1 as links_of
@@ -23,6 +22,7 @@ from keras_transformer.translation import lexicon as lexica
 from keras_transformer.translation import trained_run
 from keras_transformer.translation.lexicon import learn_lexicon, lexicon_of
 from keras_transformer.translation.workers import RunTranslatorFactory
+from tests.cli.conftest import call
 from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words, untrained_run
 
@@ -137,20 +137,15 @@ def said(texts, translations, moved):
 @pytest.mark.medium
 def test_translate_and_evaluate(toy, capsys):
     folder, _ = toy
-    run, dev = str(folder / "run"), str(folder / "data/dev.tsv")
-    sources = [
-        line.split("\t")[0]
-        for line in (folder / "data/dev.tsv").read_text().splitlines()
-    ]
+    run, dev = folder / "run", folder / "data/dev.tsv"
+    sources = [line.split("\t")[0] for line in dev.read_text().splitlines()]
     opened = load(run, shortlist=folder / "train.tsv")
     expected = opened.translate(sources)
+    options = ["--run", run, "--shortlist", folder / "train.tsv"]
     capsys.readouterr()
-    words = ["translate", "--run", run, "--workers=1"]
-    words += ["--shortlist", str(folder / "train.tsv")]
-    assert main([*words, *sources]) == 0
+    call("translate", *options, "--workers=1", *sources)
     assert capsys.readouterr().out.splitlines() == expected
-    words = ["evaluate", "--run", run, "--json", "--input", dev]
-    assert main([*words, "--shortlist", str(folder / "train.tsv")]) == 0
+    call("evaluate", *options, "--json", "--input", dev)
     figures = json.loads(capsys.readouterr().out)
     measured = evaluate(opened, [dev])
     assert measured.texts.translations == expected
@@ -177,10 +172,9 @@ def test_only_what_is_suggested_is_said(toy, monkeypatch):
 @pytest.mark.slow
 def test_an_export_has_its_shortlist(toy, tmp_path, capsys):
     folder, _ = toy
-    run, corpus = str(folder / "run"), str(folder / "train.tsv")
+    run, corpus = folder / "run", folder / "train.tsv"
     out = tmp_path / "model"
-    words = ["export", "--run", run, "--shortlist", corpus, "--out", str(out)]
-    assert main(words) == 0
+    call("export", "--run", run, "--shortlist", corpus, "--out", out)
     sources = [source for source, _ in pairs(60)]
     expected = load(run, shortlist=corpus).translate(sources)
     assert load(out).translate(sources) == expected
@@ -188,7 +182,7 @@ def test_an_export_has_its_shortlist(toy, tmp_path, capsys):
     assert described["shortlist"]["candidates"] == 31
     assert described["shortlist"]["frequent"] == 6
     capsys.readouterr()
-    assert main(["info", str(out / "1")]) == 0
+    call("info", out / "1")
     assert "shortlist" in capsys.readouterr().out
 
 
@@ -196,8 +190,8 @@ def test_an_export_has_its_shortlist(toy, tmp_path, capsys):
     ("content", "says"),
     [
         (None, "No such file"),
-        ("", "none of them with text"),
-        ("one two\n", "line 1"),
+        (b"", "none of them with text"),
+        (b"one two\n", "line 1"),
         (b"\xff\xfe\x00\t\x00\n", "UTF-8"),
     ],
 )
@@ -205,11 +199,9 @@ def test_files_that_are_none(toy, tmp_path, capsys, content, says):
     folder, _ = toy
     path = tmp_path / "pairs.tsv"
     if content is not None:
-        path.write_bytes(
-            content.encode() if isinstance(content, str) else content
-        )
-    words = ["translate", "--run", str(folder / "run"), "--workers=1"]
-    assert main([*words, "--shortlist", str(path), "one"]) == 2
+        path.write_bytes(content)
+    words = ["--run", folder / "run", "--workers=1", "--shortlist", path]
+    call("translate", *words, "one", status=2)
     errors = capsys.readouterr().err
     assert says in errors
     assert "Traceback" not in errors
@@ -229,11 +221,11 @@ def test_the_run_that_is_compared_has_the_same_shortlist(
         return real(run, pairs)
 
     monkeypatch.setattr(trained_run, "lexicon_of", note)
-    pairs = str(folder / "train.tsv")
-    words = ["evaluate", "--run", str(folder / "run"), "--input", pairs]
-    words += ["--against", str(other), "--shortlist", pairs]
-    assert main([*words, "--paired-bs-n=40", "--paired-ar-n=40"]) == 0
-    assert given == [(folder / "run", pairs), (other, pairs)]
+    run, pairs = folder / "run", str(folder / "train.tsv")
+    words = ["--run", run, "--against", other, "--shortlist", pairs]
+    few = ["--paired-bs-n=40", "--paired-ar-n=40"]
+    call("evaluate", *words, "--input", pairs, *few)
+    assert given == [(run, pairs), (other, pairs)]
 
 
 def test_a_shortlist_is_measured_where_a_precision_is_chosen(
@@ -248,14 +240,9 @@ def test_a_shortlist_is_measured_where_a_precision_is_chosen(
 
     monkeypatch.setattr(precision.Translator, "from_run", note)
     pairs = folder / "train.tsv"
+    options = {"precision": "auto", "dev": pairs, "shortlist": pairs}
     with pytest.raises(InputError, match="enough"):
-        export(
-            load(folder / "run"),
-            tmp_path / "model",
-            precision="auto",
-            dev=pairs,
-            shortlist=pairs,
-        )
+        export(load(folder / "run"), tmp_path / "model", **options)
     assert given[0] is not None
 
 
@@ -288,20 +275,20 @@ def test_the_fingerprint_is_of_what_an_address_holds(toy):
     folder, _ = toy
     decoding = DecodingConfig()
     path = folder / "train.tsv"
-    found = {
+    of_path, of_address = (
         RunTranslatorFactory(
             str(folder / "run"), "best", decoding, shortlist=spec
         ).fingerprint()
         for spec in (str(path), path.as_uri())
-    }
-    assert len(found) == 1
+    )
+    assert of_path == of_address
 
 
 def test_an_ensemble_has_none(toy, capsys):
     folder, _ = toy
-    run = str(folder / "run")
-    words = ["translate", "--run", run, "--ensemble", run, "--workers=1", "one"]
-    assert main([*words, "--shortlist", str(folder / "train.tsv")]) == 2
+    run, pairs = folder / "run", folder / "train.tsv"
+    words = ["--run", run, "--ensemble", run, "--shortlist", pairs, "one"]
+    call("translate", *words, status=2)
     assert "a shortlist is for one run" in capsys.readouterr().err
 
 

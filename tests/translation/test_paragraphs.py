@@ -43,19 +43,12 @@ def shout_twice(text):
     best = shout(text)
     texts, scores = best["translation"], best["score"]
     has_two = text != "One."
+    more = tf.where(has_two, texts + "?", "")
+    lower = tf.where(has_two, scores - 1, NO_SCORE)
+    left_over = tf.fill(tf.shape(scores), NO_SCORE)
     return {
-        "translations": tf.stack(
-            [texts, tf.where(has_two, texts + "?", ""), tf.zeros_like(texts)],
-            axis=1,
-        ),
-        "scores": tf.stack(
-            [
-                scores,
-                tf.where(has_two, scores - 1, NO_SCORE),
-                tf.fill(tf.shape(scores), NO_SCORE),
-            ],
-            axis=1,
-        ),
+        "translations": tf.stack([texts, more, tf.zeros_like(texts)], axis=1),
+        "scores": tf.stack([scores, lower, left_over], axis=1),
         "truncated": best["truncated"],
     }
 
@@ -85,13 +78,6 @@ def test_a_batch_of_sentences_is_what_it_was():
         "sentences": [1, 1, 1]
     }
     assert answers(function, []) == answers(shout, []) | {"sentences": []}
-
-
-def test_what_is_too_long_is_split_and_not_cut():
-    function = by_sentence(shout, SPLITTER, 64)
-    found = answers(function, ["ab cd, ef gh ij kl mn op"])
-    assert found["translation"] == [b"AB CD, EF GH IJ KL MN OP"]
-    assert found["sentences"][0] > 1
 
 
 def test_2_000_words_without_a_stop_are_not_truncated():
@@ -156,16 +142,9 @@ def test_scored_pairs_have_the_tokens_of_their_sentences():
 
     pairs = [("Ab. Cut.", "Xy. Z."), ("Ab.", "Xy. Z.")]
     split = pair_splitter(PAIR_SPLITTERS)
+    tokens = ["Xy.", "</s>", "Z.", "</s>"]
     assert scored_pairs(pairs, score, split, 1) == [
-        ScoredPair(
-            *pairs[0],
-            -2.0,
-            -0.5,
-            4,
-            True,
-            ["Xy.", "</s>", "Z.", "</s>"],
-            [-1, 0, -1, 0],
-        ),
+        ScoredPair(*pairs[0], -2.0, -0.5, 4, True, tokens, [-1, 0, -1, 0]),
         *score(pairs[1:]),
     ]
 
@@ -204,52 +183,38 @@ def test_without_a_splitter_a_text_is_a_sentence():
 
 def sentence_results(lines):
     """Results with a token for each word, which attends to its own."""
-    return [
-        Translation(
-            line,
-            [
-                Hypothesis(
-                    line.upper() + "!" * k,
-                    -1.0 - k,
-                    -float(len(words)) - k,
-                    True,
-                    words,
-                    [-1.0] * len(words),
-                    np.eye(len(words)).tolist(),
-                )
-                for k in range(1 if line == "One." else 2)
-            ],
-            line == "Cut.",
-            words,
-        )
-        for line in lines
-        for words in [line.split()]
-    ]
+    return [sentence_result(line, line.split()) for line in lines]
+
+
+def sentence_result(line, words):
+    best = line.upper(), -1.0, -float(len(words)), True, words
+    details = [-1.0] * len(words), np.eye(len(words)).tolist()
+    hypotheses = [Hypothesis(*best, *details)]
+    if line != "One.":
+        text, score, total, *rest = best
+        second = f"{text}!", score - 1, total - 1, *rest
+        hypotheses.append(Hypothesis(*second, *details))
+    return Translation(line, hypotheses, line == "Cut.", words)
 
 
 def test_details_are_those_of_the_sentences_one_after_the_other():
     paragraphs = Paragraphs(SPLITTER, 2)
     lines = ["Ab cd. Ef.\r\n", "Cut. One.", ""]
-    first, second, blank = paragraphs.translate(lines, sentence_results)
-    assert [one.text for one in first.hypotheses] == [
-        "AB CD. EF.\r\n",
-        "AB CD.! EF.!\r\n",
+    results = paragraphs.translate(lines, sentence_results)
+    assert [[one.text for one in r.hypotheses] for r in results] == [
+        ["AB CD. EF.\r\n", "AB CD.! EF.!\r\n"],
+        ["CUT. ONE.", "CUT.! ONE."],
+        [""],
     ]
+    assert [result.sentences for result in results] == [2, 2, 0]
+    assert [result.truncated for result in results] == [False, True, False]
+    first = results[0]
     best = first.hypotheses[0]
     assert first.source == lines[0]
     assert first.source_tokens == best.tokens == ["Ab", "cd.", "Ef."]
     assert best.alignment == np.eye(3).tolist()
     assert best.token_log_probabilities == [-1.0] * 3
     assert (best.score, best.log_probability, best.finished) == (-1, -3, True)
-    assert first.sentences == 2
-    assert not first.truncated
-    assert second.truncated
-    assert [one.text for one in second.hypotheses] == [
-        "CUT. ONE.",
-        "CUT.! ONE.",
-    ]
-    assert blank.hypotheses[0].text == ""
-    assert blank.sentences == 0
     assert paragraphs.translate([], sentence_results) == []
 
 

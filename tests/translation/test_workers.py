@@ -11,10 +11,7 @@ from keras_transformer.translation.workers import (
     choose_workers,
     translation_workers,
 )
-from tests.toy_models import (
-    Shout,
-    Whereabouts,
-)
+from tests.toy_models import Shout, Whereabouts
 
 
 def through(workers, lines, **options):
