@@ -39,6 +39,7 @@ TRAIN = "train --data {data} --out {tmp}/new"
 EVALUATE = "evaluate --run {run} --input {corpus}/dev.tsv"
 TRANSLATE = "translate --run {run} --input {tmp}/in.txt"
 OUTPUT = "--output {tmp}/new"
+SHARDS = f"{TRANSLATE} --shards=2 {OUTPUT}"
 EXPORT = "export --run {run} --out {tmp}/new"
 DISTILL = "distill --teacher {run} --data {data} --out {tmp}/new --beam-size=2"
 TUNE = "prepare --train {corpus}/train.tsv --out {tmp}/new --tokenizers"
@@ -166,7 +167,23 @@ REFUSED = [
     (f"{TRANSLATE} --output {{tmp}}/in.txt", "in.txt is read, too"),
     (f"{TRANSLATE} --output {{tmp}}/a/b", "a/b|no such folder"),
     (f"{TRANSLATE} --output {{tmp}}", "is a folder. Accepted: a file"),
+    (f"{TRANSLATE} --shard=1", "--shard goes with --shards"),
+    (f"{TRANSLATE} --join", "--join goes with --shards"),
+    (f"{TRANSLATE} --retries=1", "--retries goes with --shards"),
+    (f"{TRANSLATE} --shards=0", "--shards: must be 1 or more|0"),
+    (f"{TRANSLATE} --shards=2", "--shards needs --output"),
     (f"{TRANSLATE} --shards=2 --output {{tmp}}/o.gz", "--shards|o.gz"),
+    (f"{TRANSLATE} --shards=2 --output {{tmp}}", "a folder. Accepted: a file"),
+    (f"{SHARDS} --shard=2", "--shard|0 to 1|2"),
+    (f"{SHARDS} --shard=x", "--shard|0 to 1|x"),
+    (f"{SHARDS} --retries=-1", "--retries|-1"),
+    (f"{SHARDS} --join --shard=1", "--join"),
+    (f"{SHARDS} --join", "new.shards: isn't there"),
+    (f"translate --run {{run}} --shards=2 {OUTPUT}", "--shards needs --input"),
+    (
+        f"translate --server=x --input {{tmp}}/in.txt --shards=2 {OUTPUT}",
+        "--shards goes with --run or --saved-model or",
+    ),
     (f"{TRANSLATE} --run={{tmp}}/no --shards=2 {OUTPUT}", "no|No such"),
     (f"{TRANSLATE} --workers=0", "--workers: must be 1 or more|0"),
     (f"{TRANSLATE} --set=decoding.beem_size=2", "--set|decoding.beam_size?"),

@@ -5,9 +5,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from keras_transformer.cli.main import main
-from keras_transformer.cli.plot import KINDS
-
 pytest.importorskip("matplotlib", reason="needs the extra [plots]")
 
 TEXT = "one two three"
@@ -128,11 +125,3 @@ def test_bad_values_with_a_run_are_one_line(refuses, run, tmp_path):
 def test_without_matplotlib_it_tells_what_to_install(refuses, not_installed):
     not_installed("matplotlib")
     refuses("plot", "lengths", "--data", "d", says=["'.[plots]'"])
-
-
-def test_every_kind_is_in_the_help(capsys):
-    with pytest.raises(SystemExit):
-        main(["plot", "--help"])
-    lines = capsys.readouterr().out.splitlines()
-    for name, kind in KINDS.items():
-        assert f"  {name:<17}  {kind.summary}" in lines

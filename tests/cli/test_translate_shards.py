@@ -1,7 +1,6 @@
 """`translate --shards`: the same as without, whatever happens."""
 
 import gzip
-import os
 
 import pytest
 
@@ -186,32 +185,3 @@ def test_other_options_and_inputs_are_refused(translate, source, capsys):
     source.write_text(text(351))
     translate("--shards=2", status=2)
     assert "begun with another input" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--shard=1"], ["--shard goes with --shards"]),
-        (["--join"], ["--join goes with --shards"]),
-        (["--retries=1"], ["--retries goes with --shards"]),
-        (["--shards=0"], ["--shards: must be 1 or more", "0"]),
-        (["--shards=2"], ["--shards needs --output"]),
-        (["--shards=2", "--output=O"], ["O: is a folder. Accepted: a file"]),
-        (["--shards=2", "--output=o", "--shard=2"], ["--shard", "0 to 1", "2"]),
-        (["--shards=2", "--output=o", "--shard=x"], ["--shard", "0 to 1", "x"]),
-        (["--shards=2", "--output=o", "--retries=-1"], ["--retries", "-1"]),
-        (["--shards=2", "--output=o", "--join", "--shard=1"], ["--join"]),
-        (["--shards=2", "--output=o", "--join"], ["o.shards: isn't there"]),
-    ],
-    ids=lambda value: " ".join(value),
-)
-def test_bad_usage(refuses, run, source, tmp_path, monkeypatch, options, says):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "O").mkdir()
-    command = ["translate", "--run", run, "--input", source, *options]
-    refuses(*command, says=says)
-    assert sorted(os.listdir()) == ["O", "in.txt"]
-    shards = ["--shards=2", "--output=o"]
-    refuses(*command[:3], *shards, says=["--shards needs --input"])
-    command = ["translate", "--server=http://x", "--input", source, *shards]
-    refuses(*command, says=["--shards goes with --run or --saved-model or"])

@@ -1,6 +1,5 @@
 """A tiny trained-looking run, and one export of it, for all export tests."""
 
-import dataclasses
 import os
 import pathlib
 import pickle
@@ -21,6 +20,7 @@ from keras_transformer.text.word import WordTokenizer
 from keras_transformer.training.run import Run
 from tests.built_once import built_once
 from tests.exporting.broken import all_changed, compiled, reading, save
+from tests.toy_models import MODEL
 from tests.word_data import word_data
 
 SENTENCES = (
@@ -111,24 +111,16 @@ def served(run, model):
 @pytest.fixture(scope="session")
 def keras_export(served, report, model, tmp_path_factory):
     """An export whose module has a Keras model as an attribute."""
-    return save(
-        served,
-        report,
-        tmp_path_factory.mktemp("broken") / "keras",
-        all_changed(served, reading(model.weights[0])),
-        model=model,
-    )
+    folder = tmp_path_factory.mktemp("broken") / "keras"
+    functions = all_changed(served, reading(model.weights[0]))
+    return save(served, report, folder, functions, model=model)
 
 
 @pytest.fixture(scope="session")
 def compiled_export(served, report, tmp_path_factory):
     """An export with a function that has to be compiled by XLA."""
-    return save(
-        served,
-        report,
-        tmp_path_factory.mktemp("broken") / "compiled",
-        all_changed(served, compiled),
-    )
+    folder = tmp_path_factory.mktemp("broken") / "compiled"
+    return save(served, report, folder, all_changed(served, compiled))
 
 
 @pytest.fixture
@@ -156,13 +148,5 @@ def _tokenizer(kind, side, **options):
 
 
 def _config():
-    tiny = dataclasses.replace(
-        Config().model,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        d_model=16,
-        num_heads=2,
-        d_ff=32,
-        max_length=32,
-    )
-    return dataclasses.replace(Config(), model=tiny)
+    shape = {**MODEL, "max_length": 32}
+    return Config().updated({"model": shape})

@@ -21,22 +21,12 @@ LINES = (
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_shared_sentencepiece_model_is_exported(run, tmp_path, model):
-    data = word_data(
-        source_tokenizer="sentencepiece",
-        target_tokenizer="sentencepiece",
-        sentencepiece_model=model,
-        shared_vocabulary=True,
-    )
-    tokenizers = [
-        build_tokenizer("sentencepiece", lambda: LINES, data, language, 80)
-        for language in ("en", "en")
-    ]
-    tied = dataclasses.replace(
-        run.config.model,
-        tied_embeddings="all",
-        positions="learned",
-        norm="post",
-    )
+    kind = "sentencepiece"
+    kinds = {"source_tokenizer": kind, "target_tokenizer": kind}
+    data = word_data(**kinds, sentencepiece_model=model, shared_vocabulary=True)
+    tokenizers = [build_tokenizer(kind, lambda: LINES, data, "en", 80)] * 2
+    changes = {"tied_embeddings": "all", "positions": "learned", "norm": "post"}
+    tied = dataclasses.replace(run.config.model, **changes)
     _export(run, tmp_path, data, tokenizers, tied)
 
 

@@ -148,12 +148,16 @@ def test_scores_are_those_of_one_pass_over_the_translation(variant, beam_size):
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_no_sentence(beam_size):
+def test_nothing_to_search(beam_size):
     result = graph("pre", beam_size)(
         tf.zeros([0, 5], tf.int32), tf.zeros([0], tf.int32)
     )
     assert result.ids.shape[:2] == (0, beam_size)
     assert result.scores.shape == (0, beam_size)
+    source_ids, _ = random_sources(1, rows=3)
+    result = graph("pre", beam_size)(source_ids, tf.zeros([3], tf.int32))
+    assert not result.ids.numpy().any()
+    assert not result.finished.numpy().any()
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
@@ -166,11 +170,3 @@ def test_a_source_of_one_token_and_limits_of_0(beam_size):
     assert result.lengths[1, 0] > 0
     alone = graph("pre", beam_size)(source_ids[1:2], tf.constant([20]))
     np.testing.assert_array_equal(alone.ids[0], result.ids[1])
-
-
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_only_limits_of_0(beam_size):
-    source_ids, _ = random_sources(1, rows=3)
-    result = graph("pre", beam_size)(source_ids, tf.zeros([3], tf.int32))
-    assert not result.ids.numpy().any()
-    assert not result.finished.numpy().any()

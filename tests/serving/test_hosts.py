@@ -9,11 +9,7 @@ from keras_transformer.cli.main import build_parser, main
 from keras_transformer.cli.serve import server_options
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.verification import c_api
-from keras_transformer.serving.server import middleware
-from keras_transformer.serving.server.middleware import (
-    AllowedHosts,
-    default_hosts,
-)
+from keras_transformer.serving.server.middleware import AllowedHosts
 from keras_transformer.serving.server.server import ServerOptions
 from tests.serving.asking import ONE, PREDICT, ask, host
 
@@ -51,18 +47,6 @@ def test_a_request_without_a_host(server):
 def test_any_name_on_an_address_that_others_can_ask(serve, toy_configs):
     server = serve(models=toy_configs, port=None, host="0.0.0.0")
     assert status(server, "attacker.example") == 200
-
-
-def test_default_hosts(monkeypatch):
-    monkeypatch.setattr(
-        middleware.socket, "gethostname", lambda: "Desk.example"
-    )
-    assert default_hosts("127.0.0.1", "localhost") == (
-        *("Desk", "Desk.example", "localhost"),
-    )
-    assert default_hosts("::1", "::1") == ("Desk", "Desk.example")
-    for address in ("0.0.0.0", "::", "192.0.2.1", "fe80::1%eth0"):
-        assert default_hosts(address, address) == ("*",)
 
 
 def test_the_names_that_are_given(serve, toy_configs):

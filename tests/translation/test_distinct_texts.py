@@ -39,15 +39,12 @@ def translator(seed=1, **options):
         parts = tf.split(getattr(model, name), [last, 3], axis)
         parts[1] = tf.gather(parts[0], range(first, last), axis=axis) * 0.99
         setattr(model, name, tf.concat(parts, axis))
+    limits = {"max_length_ratio": 1.0, "max_length_offset": 4, "beam_size": 4}
     return Translator(
         CharacterTokenizer([*SPECIAL_TOKENS, *"abcdefgh"]),
         Shouting([*SPECIAL_TOKENS, *letters]),
         model,
-        DecodingConfig(
-            max_length_ratio=1.0,
-            max_length_offset=4,
-            **{"beam_size": 4, **options},
-        ),
+        DecodingConfig(**{**limits, **options}),
     )
 
 

@@ -68,20 +68,14 @@ def reversing(asked):
 
     def translate(lines):
         asked.append(lines)
-        return [
-            Translation(
-                line,
-                [
-                    Hypothesis(reversed_words(line), -1.0),
-                    Hypothesis(line, -2.0),
-                ],
-            )
-            for line in (
-                each if isinstance(each, str) else each[0] for each in lines
-            )
-        ]
+        return [reversal(line) for line in lines]
 
     return translate
+
+
+def reversal(line):
+    best = Hypothesis(reversed_words(line), -1.0)
+    return Translation(line, [best, Hypothesis(line, -2.0)])
 
 
 def reversed_words(text):
@@ -102,14 +96,9 @@ def test_symbols_stand_for_markup():
         "<p>One. <b>Two.</b></p>",
     ]
     results = translate(texts)
-    assert asked == [
-        [
-            "one two",
-            "open ⟨1⟩the file⟨/1⟩ ⟨2/⟩now",
-            "⟨1/⟩ files in ⟨2/⟩ ⟨3/⟩",
-            "One. ⟨2⟩Two.⟨/2⟩",
-        ]
-    ]
+    first = "one two", "open ⟨1⟩the file⟨/1⟩ ⟨2/⟩now"
+    last = "⟨1/⟩ files in ⟨2/⟩ ⟨3/⟩", "One. ⟨2⟩Two.⟨/2⟩"
+    assert asked == [[*first, *last]]
     assert [result.source for result in results] == texts
     assert [result.hypotheses[0].text for result in results] == [
         "TWO ONE",
