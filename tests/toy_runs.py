@@ -77,6 +77,13 @@ def write_run(folder, variant, shape=SHAPE, **training):
     write_json(folder / "manifest.json", manifest)
 
 
+# Of `kt.prepare`: words of both languages.
+WORD_DATA = {
+    **{"source_language": "en", "target_language": "fr"},
+    **{"source_tokenizer": "word", "target_tokenizer": "word"},
+}
+
+
 def prepare_words(folder, lines, dev):
     """Prepares a corpus of words, in `folder/data`, by the command line.
 

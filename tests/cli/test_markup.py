@@ -15,8 +15,9 @@ from keras_transformer.symbols import MARKUP_SYMBOLS
 from keras_transformer.translation.details import pair_scorer
 from tests.cli.conftest import call
 from tests.toy_models import MODEL
-from tests.toy_runs import untrained_run
+from tests.toy_runs import WORD_DATA, untrained_run
 
+SIDES = ("source", "target")
 LETTERS = "abcdefghijklmnop"
 WORDS = [f"{a}{a}{b}" for b in LETTERS[:6] for a in LETTERS]
 TEXTS = [
@@ -62,23 +63,16 @@ def marks_of(text, placeholders=()):
 
 
 def assert_complete(texts, translations, placeholders=()):
-    for text, translation in zip(texts, translations, strict=True):
-        assert marks_of(translation, placeholders) == marks_of(
-            text, placeholders
-        )
+    found = [marks_of(text, placeholders) for text in translations]
+    assert found == [marks_of(text, placeholders) for text in texts]
 
 
 @pytest.fixture(scope="module", params=["word", "sentencepiece"])
 def run(request, tmp_path_factory):
     """Random weights, so that nothing but the search keeps a structure."""
     folder = tmp_path_factory.mktemp(request.param)
-    data = prepare(
-        folder,
-        pairs(300),
-        f"--source-tokenizer={request.param}",
-        f"--target-tokenizer={request.param}",
-        "--placeholder=~",
-    )
+    kinds = [f"--{side}-tokenizer={request.param}" for side in SIDES]
+    data = prepare(folder, pairs(300), *kinds, "--placeholder=~")
     return untrained_run(folder / "run", data, max_length=40)
 
 
@@ -105,10 +99,10 @@ def test_all_marks_come_back_whatever_the_model_says(run):
         assert_complete(TEXTS[:4], several, ("~",))
     assert translator.translate("<br/>") == "<br/>"
     own = kt.load(run.folder, placeholders=[r"h+"])
-    assert_complete(
-        ["hhh <b>iii</b>"], own.translate(["hhh <b>iii</b>"]), ("h+",)
-    )
-    assert "hhh" in own.translate("hhh <b>iii</b>")
+    text = "hhh <b>iii</b>"
+    found = own.translate(text)
+    assert_complete([text], [found], ("h+",))
+    assert "hhh" in found
 
 
 def test_command_line(run, tmp_path, succeed, refuses):
@@ -177,14 +171,10 @@ def test_tags_before_a_text_are_no_markup(tmp_path):
     made.write_text("".join(lines[:80]))
     real.write_text("".join(lines[80:]))
     prepared = kt.prepare(
-        [f"{made}#BT", real],
-        tmp_path / "data",
+        *([f"{made}#BT", real], tmp_path / "data"),
         dev=f"{real}#BT",
-        source_language="en",
-        target_language="fr",
         markup="symbols",
-        source_tokenizer="word",
-        target_tokenizer="word",
+        **WORD_DATA,
     )
     markup = prepared.report["markup"]
     assert (markup["masked"], markup["different"]) == (len(lines), 0)
@@ -241,12 +231,8 @@ def test_ctranslate2(run, tmp_path, succeed):
 
 @pytest.mark.slow
 def test_a_model_learns_where_markup_belongs(tmp_path):
-    data = prepare(
-        tmp_path,
-        pairs(3000),
-        "--source-tokenizer=word",
-        "--target-tokenizer=word",
-    )
+    kinds = [f"--{side}-tokenizer=word" for side in SIDES]
+    data = prepare(tmp_path, pairs(3000), *kinds)
     model = {
         **MODEL,
         **{"d_model": 64, "num_heads": 4, "d_ff": 128},

@@ -11,7 +11,7 @@ import pytest
 import keras_transformer as kt
 from tests.cli.conftest import call
 from tests.serving.asking import ask, host
-from tests.toy_runs import untrained_run
+from tests.toy_runs import WORD_DATA, untrained_run
 
 TERMS = "cell\tzelle\nthe cat\tkatze\nCalc\t\n"
 LINES = ["a cell", "the cat saw a <b>cell</b> in Calc.", "no term", ""]
@@ -39,16 +39,12 @@ def folder(tmp_path_factory):
     (folder / "terms.tsv").write_text(TERMS)
     (folder / "lines.txt").write_text("".join(f"{line}\n" for line in LINES))
     options = {"markup": "symbols", "term_share": 0.3}
+    options["terms"] = folder / "terms.tsv"
     for name, values in (("run", options), ("plain", {})):
         kt.prepare(
-            folder / "train.tsv",
-            folder / f"{name}-data",
+            *(folder / "train.tsv", folder / f"{name}-data"),
             dev=0.1,
-            terms=folder / "terms.tsv" if values else None,
-            source_language="en",
-            target_language="fr",
-            source_tokenizer="word",
-            target_tokenizer="word",
+            **WORD_DATA,
             **values,
         )
         untrained_run(folder / name, folder / f"{name}-data")

@@ -9,6 +9,7 @@ from keras_transformer.serving.server.config_files import (
 )
 from keras_transformer.system.machine import usable_cores
 
+A = 'config { name: "a" base_path: "/a" model_platform: "tensorflow" }'
 TWO_MODELS = """
 model_config_list {
   config {
@@ -64,14 +65,9 @@ def test_models_with_their_policies(file):
         ("", "no model_config_list"),
         ("model_config_list {}", "no model"),
         ('model_config_list { config { name: "a" } }', "needs a name and a"),
+        (f"model_config_list {{ {A} {A} }}", "'a' is there twice"),
         (
-            'model_config_list { config { name: "a" base_path: "/a" } '
-            'config { name: "a" base_path: "/b" } }',
-            "'a' is there twice",
-        ),
-        (
-            'model_config_list { config { name: "a" base_path: "/a" '
-            'model_platform: "torch" } }',
+            f"model_config_list {{ {A} }}".replace("tensorflow", "torch"),
             "must be tensorflow. Received: 'torch'",
         ),
     ],
@@ -89,11 +85,8 @@ def test_batching_parameters(file):
         "allowed_batch_sizes: 32\npad_variable_length_inputs: true\n"
     )
     assert read_batching_parameters(path) == BatchingParameters(32, 5000, 4, 3)
-
-
-def test_what_a_batching_file_leaves_out_has_its_default(file):
-    parameters = read_batching_parameters(file(""))
-    assert parameters == BatchingParameters(1000, 0, 10, usable_cores())
+    defaults = BatchingParameters(1000, 0, 10, usable_cores())
+    assert read_batching_parameters(file("")) == defaults
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tensorflow_serving.apis import (
 )
 
 from keras_transformer.serving.server.admission import Limits
-from tests.serving.asking import ask
+from tests.serving.asking import PREDICT, ask, host
 from tests.serving.contract import ANSWERS, ERRORS
 from tests.serving.described import described
 
@@ -37,9 +37,9 @@ def server(request, serve, toy_configs):
     if request.param == "tensorflow_model_server":
         if VARIABLE not in os.environ:
             pytest.skip(f"{VARIABLE} names no tensorflow_model_server")
-        host, *ports = os.environ[VARIABLE].split(":")
+        name, *ports = os.environ[VARIABLE].split(":")
         rest, port = ports or (8501, 8500)
-        return f"{host}:{rest}", f"{host}:{port}"
+        return f"{name}:{rest}", f"{name}:{port}"
     server = serve(models=toy_configs, batching=request.param == "batching")
     return f"127.0.0.1:{server.rest_port}", f"127.0.0.1:{server.port}"
 
@@ -81,9 +81,7 @@ def test_errors(server, case):
 
 
 def test_bytes_that_are_not_utf_8_go_to_the_graph_and_back(server):
-    answer = ask(
-        server[0], "/v1/models/toy:predict", b'{"instances": ["a\xff\xfe"]}'
-    )
+    answer = ask(server[0], PREDICT, b'{"instances": ["a\xff\xfe"]}')
     assert answer.status == 200
     assert b'"A\xff\xfe"' in answer.body
 
@@ -95,12 +93,8 @@ def test_what_gzip_expands_to_has_a_limit(serve, toy_configs):
     for size, status in ((most, 200), (most + 1, 413), (50 * most, 413)):
         zipped = gzip.compress(body.ljust(size), 9)
         assert len(zipped) < 0.1 * most
-        answer = ask(
-            f"127.0.0.1:{server.rest_port}",
-            "/v1/models/toy:predict",
-            zipped,
-            headers={"Content-Encoding": "x-gzip"},
-        )
+        headers = {"Content-Encoding": "x-gzip"}
+        answer = ask(host(server), PREDICT, zipped, headers=headers)
         assert answer.status == status, size
 
 

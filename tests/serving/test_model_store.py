@@ -71,26 +71,20 @@ def states(store, name="m"):
     return {number: s.name for number, s, _ in store.states(name)}
 
 
-def test_the_latest_version_is_served(base):
-    add(base, 10)
-    add(base, 9)
+def test_versions_are_served_by_the_policy(base):
+    for version in (10, 9):
+        add(base, version)
     (base / ".tmp-11").mkdir()
-    store = store_of(ModelConfig("m", base))
-    assert states(store) == {10: "AVAILABLE"}
-    with store.acquire("m") as handle:
-        assert handle.servable.version == 10
-
-
-def test_policies(base):
-    add(base, 2)
-    add(base, 3)
     for options, expected in (
-        ({"latest": 2}, {2, 3}),
-        ({"all_versions": True}, {1, 2, 3}),
+        ({}, {10}),
+        ({"latest": 2}, {9, 10}),
+        ({"all_versions": True}, {1, 9, 10}),
         ({"specific": (1, 7)}, {1}),
     ):
         store = store_of(ModelConfig("m", base, **options))
-        assert states(store).keys() == expected
+        assert states(store) == dict.fromkeys(expected, "AVAILABLE")
+        with store.acquire("m") as handle:
+            assert handle.servable.version == max(expected)
 
 
 def test_a_new_version_is_loaded_before_the_old_one_goes(base):
@@ -243,11 +237,9 @@ def test_models_come_and_go_with_the_configuration(base, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     add(other, 5)
-    configs = [ModelConfig("m", base)]
+    configs = [ModelConfig("m", base), ModelConfig("n", other)]
     answers = [lambda: configs]
     store = ModelStore(lambda: answers[0](), FakeServable)
-    store.poll()
-    configs.append(ModelConfig("n", other))
     store.poll()
     assert store.names() == ["m", "n"]
     assert store.is_available("n")
@@ -269,10 +261,7 @@ def test_models_come_and_go_with_the_configuration(base, tmp_path):
 
 
 def test_a_version_that_blocks_ends_and_later_ones_load(base, gates):
-    store = ModelStore(
-        lambda: [ModelConfig("m", base)], FakeServable, load_seconds=0.3
-    )
-    store.poll()
+    store = store_of(ModelConfig("m", base), load_seconds=0.3)
     add(base, 2, kind="blocked")
     store.poll()
     assert states(store) in (
@@ -332,8 +321,7 @@ def test_one_look_waits_for_all_versions(base, monkeypatch):
 def test_a_version_that_nobody_wants_any_more_is_closed(base, monkeypatch):
     monkeypatch.setattr(model_store, "_PATIENCE", 0.05)
     (base / "1/blocked").touch()
-    store = ModelStore(lambda: [ModelConfig("m", base)], FakeServable)
-    store.poll()
+    store = store_of(ModelConfig("m", base))
     add(base, 2)
     store.poll()
     assert states(store) == {1: "LOADING", 2: "AVAILABLE"}
@@ -359,13 +347,8 @@ def test_a_base_folder_that_blocks_leaves_the_other_models(
         return look(self)
 
     monkeypatch.setattr(ModelConfig, "version_folders", version_folders)
-    log = []
-    store = ModelStore(
-        lambda: [ModelConfig("n", gone), ModelConfig("m", base)],
-        FakeServable,
-        log=log.append,
-    )
-    store.poll()
+    log, configs = [], (ModelConfig("n", gone), ModelConfig("m", base))
+    store = store_of(*configs, log=log.append)
     assert states(store) == {1: "AVAILABLE"}
     assert f"{gone}: no answer after 0.1 s" in log
     add(base, 2)

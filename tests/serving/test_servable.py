@@ -33,12 +33,9 @@ def test_a_graph_that_lacks_a_function_is_refused_at_once(toy_base, tmp_path):
         (folder / SAVED_MODEL).read_bytes()
     )
     (graph,) = saved.meta_graphs
-    (function,) = [
-        function
-        for function in graph.graph_def.library.function
-        if "signature_wrapper_number" in function.signature.name
-    ]
-    function.signature.name = "renamed"
+    functions = {f.signature.name: f for f in graph.graph_def.library.function}
+    (name,) = [n for n in functions if "signature_wrapper_number" in n]
+    functions[name].signature.name = "renamed"
     (folder / SAVED_MODEL).write_bytes(saved.SerializeToString())
     begin = time.monotonic()
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:

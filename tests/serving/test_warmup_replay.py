@@ -14,7 +14,7 @@ from keras_transformer.serving.server.servable import (
     replay_full_batches,
 )
 from tests.fake_models import write_version
-from tests.serving.asking import ask
+from tests.serving.asking import ONE, PREDICT, ask, host
 
 
 class Recorder:
@@ -95,9 +95,4 @@ def test_a_server_that_batches_starts_with_full_batches(
         batching=batching,
     )
     assert rows == ([1, 1, 8, 8] if batching else [1, 1])
-    answer = ask(
-        f"127.0.0.1:{server.rest_port}",
-        "/v1/models/toy:predict",
-        b'{"instances": ["a"]}',
-    )
-    assert answer.status == 200
+    assert ask(host(server), PREDICT, ONE).status == 200
