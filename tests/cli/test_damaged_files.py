@@ -110,12 +110,10 @@ def damaged(path, load):
 @pytest.mark.medium
 def test_every_value_of_a_runs_files(run, tmp_path):
     folder = shutil.copytree(run, tmp_path / "run")
-
     loaded = Run.load(folder)
 
     def load():
-        loaded = Run.load(folder)
-        str(loaded.manifest.get("initial", {}).get("run"))
+        str(Run.load(folder).manifest.get("initial", {}).get("run"))
 
     damaged(folder / "manifest.json", load)
     damaged(folder / "source_tokenizer" / "tokenizer.json", load)

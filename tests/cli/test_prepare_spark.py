@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from keras_transformer.cli.main import main
-from tests.cli.conftest import start
+from tests.cli.conftest import call, start
 from tests.data.conftest import contents, pair
 from tests.data.test_spark import needs_spark
 
@@ -40,7 +39,7 @@ def test_the_same_files_as_by_one_machine(corpora, tmp_path):
     first, second = corpora
     train = ["--train", first, f"{second}*1.5#BT", *OPTIONS]
     out = tmp_path / "local"
-    assert main(["prepare", *map(str, train), "--out", str(out)]) == 0
+    call("prepare", *train, "--out", out)
     spark = ["--engine=spark", "--master=local[2]", "--out"]
     status, said = prepared(*train, *spark, tmp_path / "spark")
     assert status == 0, said
@@ -65,9 +64,8 @@ def test_errors_are_told_in_one_line_and_leave_nothing(corpora, tmp_path):
         (tmp_path / "no.tsv", "local[2]", "no.tsv: No such file"),
         (corpora[0], "nonsense", "Spark doesn't start at nonsense"),
     ]:
-        status, said = prepared(
-            "--train", train, "--out", out, "--engine=spark", "--master", master
-        )
+        options = ["--train", train, "--out", out, "--master", master]
+        status, said = prepared(*options, "--engine=spark")
         assert status == 2
         last = said.splitlines()[-1]
         assert last.startswith("keras-transformer: error: ")
@@ -86,9 +84,8 @@ def test_a_line_larger_than_the_memory_of_java(corpora, tmp_path, monkeypatch):
         file.seek(300 << 20, 2)
         file.write(b"\n")
         file.write("\t".join(pair(9999)).encode())
-    monkeypatch.setenv(
-        "PYSPARK_SUBMIT_ARGS", "--driver-memory 512m pyspark-shell"
-    )
+    arguments = "--driver-memory 512m pyspark-shell"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
     options = ["--train", path, "--out", out, "--engine=spark"]
     status, said = prepared(*options, "--master=local[1]")
     assert status == 0, said
@@ -114,10 +111,10 @@ def test_a_folder_that_is_there_is_refused_before_spark(
 def test_one_machine_takes_addresses(corpora, tmp_path, refuses):
     pytest.importorskip("pyarrow", reason="needs pyarrow (extra [spark])")
     path, out = corpora[0], tmp_path / "local"
-    assert main(["prepare", f"--train={path}", f"--out={out}", *OPTIONS]) == 0
+    call("prepare", "--train", path, "--out", out, *OPTIONS)
     target = tmp_path / "remote"
-    command = ["prepare", f"--train={path.as_uri()}", *OPTIONS, "--out"]
-    assert main([*command, target.as_uri()]) == 0
+    words = ["--train", path.as_uri(), "--out", target.as_uri()]
+    call("prepare", *words, *OPTIONS)
     assert contents(target) == contents(out)
     manifest = json.loads((target / "manifest.json").read_text())
     assert manifest["input"]["train"][0]["name"] == "a.en-zh.tsv"
