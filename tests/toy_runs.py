@@ -77,6 +77,15 @@ def write_run(folder, variant, shape=SHAPE, **training):
     write_json(folder / "manifest.json", manifest)
 
 
+def write_versions(base, *versions):
+    """Versions of a model that hold nothing real, in their folder `base`."""
+    for version in versions:
+        folder = base / str(version)
+        folder.mkdir(parents=True)
+        (folder / "saved_model.pb").write_text("x" * int(version))
+    return base
+
+
 # Of `kt.prepare`: words of both languages.
 WORD_DATA = {
     **{"source_language": "en", "target_language": "fr"},

@@ -61,18 +61,6 @@ def test_prepare_says_warnings_in_a_line_each(prepare, tmp_path):
     assert first.startswith(f"warning: {path}: most sources are not in")
 
 
-def test_prepare_tells_what_its_options_left_out(corpus, prepare):
-    said = prepare(
-        *("--held-out", corpus / "dev.tsv", "--set=data.remove_leaked=pair"),
-        "--set=data.remove_duplicates=false",
-    )
-    assert "leaked" in said.out
-    # Nothing is said of what dropped nothing.
-    assert "empty" not in said.out
-    assert "wrong_script" not in said.out
-    assert "remove_leaked" not in said.err
-
-
 def test_evaluate_gives_json_that_agrees_with_training(run, corpus, succeed):
     pairs = corpus / "dev.tsv"
     said = succeed("evaluate", "--run", run, "--input", pairs, "--json")

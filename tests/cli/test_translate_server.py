@@ -1,7 +1,6 @@
 """`translate --server`, and the client, against the toy export."""
 
 import functools
-import json
 import subprocess
 import sys
 
@@ -122,16 +121,6 @@ def test_as_from_the_export_itself(
     assert [float(row[-1]) for row in found] == pytest.approx(
         [float(row[-1]) for row in expected], abs=2e-4
     )
-
-
-def test_objects(url, source, succeed):
-    there = ["translate", "--server", url, "--model=toy", "--input", source]
-    out = succeed(*there, "--json", "--n-best=3").out
-    found = [json.loads(line) for line in out.splitlines()]
-    assert [value["source"] for value in found] == LINES
-    assert {len(value["translations"]) for value in found} == {1, 3}
-    plain = succeed(*there).out.splitlines()
-    assert [v["translations"][0]["text"] for v in found] == plain
 
 
 WITHOUT_TENSORFLOW = """

@@ -8,17 +8,12 @@ import pytest
 
 from keras_transformer.exporting.server_files import write_server_files
 from tests.cli.conftest import ROOT
+from tests.toy_runs import write_versions
 
 
 @pytest.fixture
 def base(tmp_path):
-    """A model's folder with versions 1 to 5 that hold nothing real."""
-    base = tmp_path / "models" / "toy"
-    for version in range(1, 6):
-        folder = base / str(version)
-        folder.mkdir(parents=True)
-        (folder / "saved_model.pb").touch()
-    return base
+    return write_versions(tmp_path / "models" / "toy", *range(1, 6))
 
 
 @pytest.fixture
@@ -87,10 +82,8 @@ def test_a_canary_leaves_the_stable_version_its_requests(
 
     monkeypatch.setattr(releases, "check_in_fresh_process", lambda *_: ())
     monkeypatch.setattr(releases, "require_passed", lambda *_: None)
-    source = tmp_path / "elsewhere"
-    source.mkdir()
-    (source / "saved_model.pb").touch()
-    publish = ["publish", str(source), "--label", "canary"]
+    source = write_versions(tmp_path / "elsewhere", 1)
+    publish = ["publish", str(source / "1"), "--label", "canary"]
     refuses("versions", base, *publish, says=[f"{base} label stable 5"])
     assert not (base / "6").exists()
     versions("label", "stable", "5")

@@ -11,20 +11,12 @@ from keras_transformer.exporting.registry.labels import (
     set_label,
 )
 from keras_transformer.system import files
+from tests.toy_runs import write_versions
 
 
 @pytest.fixture
 def base(tmp_path):
-    """A model's folder with versions 1 to 4 that hold nothing real."""
-    for version in range(1, 5):
-        add(tmp_path, version)
-    return tmp_path
-
-
-def add(base, version):
-    folder = base / str(version)
-    folder.mkdir()
-    (folder / "saved_model.pb").touch()
+    return write_versions(tmp_path, 1, 2, 3, 4)
 
 
 def test_rolling_back_skips_what_is_gone_and_what_is_named(base):
@@ -38,7 +30,7 @@ def test_rolling_back_skips_what_is_gone_and_what_is_named(base):
 
 def test_first_label_rolls_back_to_the_next_lower_version(base):
     """To 0 at last, which the server takes for a version, too."""
-    add(base, 0)
+    write_versions(base, 0)
     set_label(base, "stable", 1)
     assert roll_back(base).versions == {"stable": 0}
     assert read_labels(base).versions == {"stable": 0}

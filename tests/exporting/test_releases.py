@@ -17,17 +17,12 @@ from keras_transformer.exporting.registry.releases import (
 from keras_transformer.exporting.registry.version_folders import version_folders
 from keras_transformer.exporting.verification.checks import CheckResult
 from keras_transformer.system import leftovers
+from tests.toy_runs import write_versions
 
 
 @pytest.fixture
 def base(tmp_path):
-    """A model's folder with versions 1 to 6 that hold nothing real."""
-    base = tmp_path / "models" / "x"
-    for version in range(1, 7):
-        folder = base / str(version)
-        folder.mkdir(parents=True)
-        (folder / layout.SAVED_MODEL).write_text("x" * version)
-    return base
+    return write_versions(tmp_path / "models" / "x", *range(1, 7))
 
 
 @pytest.fixture

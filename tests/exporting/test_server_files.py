@@ -20,6 +20,7 @@ from keras_transformer.exporting.server_files import (
     models_beside,
     write_server_files,
 )
+from tests.toy_runs import write_versions
 
 NAMES = (
     "models.config",
@@ -29,16 +30,9 @@ NAMES = (
 )
 
 
-def add(base, *versions):
-    for version in versions:
-        (base / version / "variables").mkdir(parents=True)
-        (base / version / "saved_model.pb").touch()
-    return base
-
-
 @pytest.fixture
 def base(tmp_path):
-    return add(tmp_path / "saved_models" / "en_ZH.2", "1", "2", "007")
+    return write_versions(tmp_path / "models" / "en_ZH.2", "1", "2", "007")
 
 
 @pytest.fixture
@@ -93,10 +87,10 @@ def test_label_of_a_version_that_is_gone_is_refused(base):
 
 
 def test_every_model_beside_is_served(base):
-    add(base.parent / "de-en", "3")
+    write_versions(base.parent / "de-en", 3)
     (base.parent / "notes" / "1").mkdir(parents=True)
     (base.parent / ".hidden").mkdir()
-    add(base.parent / "no name", "1")
+    write_versions(base.parent / "no name", 1)
     assert [model.name for model in _models(base)] == ["de-en", "en_ZH.2"]
 
 

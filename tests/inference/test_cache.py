@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from keras_transformer.inference import cache as caches
@@ -9,24 +8,6 @@ from keras_transformer.inference.cache import (
     CacheWriter,
     empty_past,
 )
-
-# Layers, sentences, heads, beams, head width.
-Y, B, N, K, H = 2, 2, 2, 3, 4
-
-
-@pytest.mark.parametrize("groups", [1, 2])
-def test_a_write_changes_one_step_of_one_layer(groups):
-    past = empty_past([2 * Y, B * groups, 4, 8], tf.float32)
-    writer = CacheWriter(past, tf.constant(2), groups, Y)
-    new = np.arange(1.0, 1 + B * 2 * groups * 8, dtype=np.float32)
-    keys, values = writer.write(1, tf.constant(new))
-    by_sentence = new.reshape(B, 2, groups, 8)
-    expected = np.zeros([2 * Y, B * groups, 4, 8], np.float32)
-    expected[2, :, 2] = by_sentence[:, 0].reshape(B * groups, 8)
-    expected[3, :, 2] = by_sentence[:, 1].reshape(B * groups, 8)
-    np.testing.assert_array_equal(writer.past, expected)
-    np.testing.assert_array_equal(keys, expected[2])
-    np.testing.assert_array_equal(values, expected[3])
 
 
 def test_caches_of_equal_shape_never_share_memory():

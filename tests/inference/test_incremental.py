@@ -10,7 +10,6 @@ import tensorflow as tf
 from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.inference.weight_fusion import read_parameters
 from keras_transformer.layers import seen_source
 from keras_transformer.models.attention_weights import attention_weights
 from tests.toy_models import (
@@ -241,17 +240,6 @@ def test_bfloat16_is_nearly_equal(variant):
     assert np.abs(logits.numpy() - expected).mean() < allowed
     actual = stepped(functions, SOURCE, TARGETS[:, :1])
     assert np.abs(actual[:, 0] - expected).mean() < allowed
-
-
-def test_norms_are_fused_only_where_norms_alone_read_the_stream():
-    fused = read_parameters(shared_transformer("pre"))
-    assert fused.decoder_norm.scale is None
-    assert fused.decoder[0].feedforward.norm.scale is None
-    np.testing.assert_allclose(fused.source.tokens.mean(axis=1), 0, atol=1e-9)
-    for variant in ("post", "no final norm", "post, final norm"):
-        plain = read_parameters(shared_transformer(variant))
-        assert plain.decoder[0].feedforward.norm.scale is not None
-        assert (plain.decoder_norm is None) == (variant != "post, final norm")
 
 
 @pytest.mark.parametrize(

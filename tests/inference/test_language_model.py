@@ -24,11 +24,12 @@ IDS = np.array(
 PROMPTS = np.array([[5, 6, 7], [8, 0, 0], [0, 0, 0]], np.int32)
 LIMITS = tf.constant([14, 9, 12])
 SLOW = pytest.mark.slow  # The layers' own tests have these differences, too.
+FURTHER = ("post", "pre, tied", "learned, gelu")
 VARIANTS = pytest.mark.parametrize(
     "variant",
     [
         *("pre", "as Marian's"),
-        *(pytest.param(name, marks=SLOW) for name in ("post", "pre, tied")),
+        *(pytest.param(name, marks=SLOW) for name in FURTHER),
     ],
 )
 BEAMS = pytest.mark.parametrize("beam_size", [1, 3])

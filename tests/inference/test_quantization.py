@@ -221,20 +221,6 @@ def stepped_logits(functions):
 
 
 @needs_vnni
-def test_weights_are_integers():
-    made = quantized()
-    kernels = [
-        variable
-        for variable in tf.nest.flatten(made.parameters)
-        if isinstance(variable, tf.Variable) and variable.dtype == tf.qint8
-    ]
-    full = IncrementalTransformer(shared_transformer("pre")).parameters
-    found = []
-    map_projections(full, lambda name, p: found.append(p.kernel.shape))
-    assert [kernel.shape for kernel in kernels] == found
-
-
-@needs_vnni
 @pytest.mark.parametrize("is_static", [True, False])
 def test_ranges_of_products_are_stored(is_static):
     """Computed ones have another address in each call.

@@ -104,21 +104,6 @@ def test_a_model_that_does_not_translate(client):
         client().translate(["a"])
 
 
-def test_batches_are_read_as_they_are_answered(client):
-    read = []
-
-    def batches():
-        for number in range(30):
-            read.append(number)
-            yield {"text": [str(number)] if number % 5 else []}
-
-    answers = client(in_flight=2).predict_batches(batches())
-    for number, answer in enumerate(answers):
-        assert answer == ({"translation": [str(number)]} if number % 5 else {})
-        assert len(read) <= number + 3
-    assert len(read) == 30
-
-
 def test_many_threads_share_a_client(client):
     one, found = client(in_flight=3, batch_size=2), {}
 
