@@ -169,41 +169,34 @@ def test_grpc_sends_only_the_outputs_that_are_wanted(channel):
 
 UNKNOWN = "Servable not found for request: "
 SIZES = "input size does not match signature: "
-REFUSED = [
-    ({"name": "none"}, "NOT_FOUND", f"{UNKNOWN}Latest(none)"),
-    ({"version": 9}, "NOT_FOUND", f"{UNKNOWN}Specific(toy, 9)"),
-    (
-        {"label": "canary"},
-        "INVALID_ARGUMENT",
-        "Unrecognized servable version label: canary",
-    ),
-    (
-        {"signature": "other"},
-        "FAILED_PRECONDITION",
-        'Serving signature key "other" not found.',
-    ),
-    ({"more": TEXT}, "INVALID_ARGUMENT", f"{SIZES}2!=1"),
-    ({"text": ([1], tf.int32)}, "INVALID_ARGUMENT", ""),
-    (
-        {"signature": "number"},
-        "INVALID_ARGUMENT",
-        "StringToNumberOp could not correctly convert string: a",
-    ),
-    (
-        {"signature": "length", "outputs": ["no"]},
-        "INVALID_ARGUMENT",
-        "output tensor alias not found in signature: no",
-    ),
-    (
-        {"signature": "length", "outputs": ["half", "half"]},
-        "INVALID_ARGUMENT",
-        "duplicate output tensor alias: half",
-    ),
-]
+ALIAS = "output tensor alias"
+NO, TWICE = (
+    {"signature": "length", "outputs": names}
+    for names in (["no"], ["half", "half"])
+)
+REFUSED = {
+    "NOT_FOUND": [
+        ({"name": "none"}, f"{UNKNOWN}Latest(none)"),
+        ({"version": 9}, f"{UNKNOWN}Specific(toy, 9)"),
+    ],
+    "FAILED_PRECONDITION": [
+        ({"signature": "other"}, 'Serving signature key "other" not found.'),
+    ],
+    "INVALID_ARGUMENT": [
+        ({"label": "canary"}, "Unrecognized servable version label: canary"),
+        ({"signature": "add"}, f"{SIZES}1!=2"),
+        ({"more": TEXT}, f"{SIZES}2!=1"),
+        ({"text": ([1], tf.int32)}, ""),
+        ({"signature": "number"}, "StringToNumberOp could not correctly conv"),
+        (NO, f"{ALIAS} not found in signature: no"),
+        (TWICE, f"duplicate {ALIAS}: half"),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "says"), REFUSED, ids=[says for *_, says in REFUSED]
+    ("options", "code", "says"),
+    [(o, code, says) for code in REFUSED for o, says in REFUSED[code]],
 )
 def test_grpc_refuses(channel, options, code, says):
     with pytest.raises(grpc.RpcError) as raised:
