@@ -374,7 +374,7 @@ def _controls(path, data):
 
 
 def _decoding(settings):
-    """As `params` say, and --auto_config, which no file has, where they don't."""
+    """As `params` say; else as --auto_config, which no file has."""
     params = settings.get("params")
     params = params if isinstance(params, dict) else {}
     return {

@@ -10,7 +10,6 @@ import keras_transformer as kt
 from keras_transformer.config import Config
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.batching import TrainingBatches
-from keras_transformer.data.corpus_pairs import read_pairs
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import as_references
