@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from keras_transformer.documents.document import LARGEST, decoded, read_text
 from keras_transformer.errors import InputError, shown
-from keras_transformer.system.files import open_file, read_bytes
+from keras_transformer.system.files import read_bytes
+from keras_transformer.system.pipes import open_file
 
 _MARK = "\ufeff"
 # A cell as programs write it that quote those with quotes in them.

@@ -8,17 +8,16 @@ leaves the system's error as it is, with the target's name.
 
 import contextlib
 import errno
-import io
 import json
 import os
 import pathlib
 import shutil
-import stat
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_transformer.errors import InputError
 from keras_transformer.system.leftovers import hidden, sweep
+from keras_transformer.system.pipes import open_file
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Bytes of a file that is read as a whole. YAML is what a person writes.
@@ -248,19 +247,6 @@ def json_text(value: object, **options: Any) -> str:
     return text
 
 
-def open_file(path: str | os.PathLike) -> io.BufferedReader:
-    """Opens a file for reading; a pipe that nobody writes to is empty."""
-    # By the name that was given: `Path` drops a slash at its end.
-    return open(path, "rb", opener=_open_at_once)
-
-
-def _open_at_once(path, flags):
-    """Opens for reading without waiting for a pipe's writer."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    os.set_blocking(descriptor, True)
-    return descriptor
-
-
 def read_bytes(
     path: str | os.PathLike, accepted: str = "", largest: int | None = None
 ) -> bytes:
@@ -278,21 +264,20 @@ def read_bytes(
     try:
         with open_file(path) as file:
             # A file with holes may be far larger than the disk.
-            status = os.fstat(file.fileno())
-            size = status.st_size
+            size = os.fstat(file.fileno()).st_size
             if largest is None or size <= largest:
                 content = file.read(-1 if largest is None else largest + 1)
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}{_accepted(accepted)}"
         ) from None
+    except InputError:  # A `ValueError`, too.
+        raise
     except ValueError:
         # Of a name that another file says: NUL, half of a surrogate pair.
         raise InputError(
             f"{os.fspath(path)!a}: no possible name{_accepted(accepted)}"
         ) from None
-    if not content and stat.S_ISFIFO(status.st_mode):
-        raise InputError(f"{path}: a pipe without a writer")
     if largest is not None and max(size, len(content)) > largest:
         raise InputError(
             f"{path}: too large. Accepted: a file of up to {largest:,} bytes"
