@@ -16,6 +16,7 @@ import numpy as np
 from keras_transformer.config import DecodingConfig, ModelConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
+from keras_transformer.training.observer import Observer
 
 DIGITS = ("zero", "one", "two", "three", "four", "five")
 MODEL = {
@@ -199,8 +200,8 @@ def aligned_translator(**decoding):
     )
 
 
-class Recorder:
-    """An `Observer` that remembers, and asks to stop after some steps.
+class Recorder(Observer):
+    """Remembers, and asks to stop after some steps.
 
     Args:
         stop_after: how many.
@@ -212,12 +213,6 @@ class Recorder:
         self.epochs = []
         self._stop_after = stop_after
         self._score = score
-
-    def start(self, model, batches):
-        pass
-
-    def vectors(self, side, found):
-        pass
 
     def aligns(self, pairs):
         self.aligned_pairs = pairs
