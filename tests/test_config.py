@@ -13,7 +13,13 @@ from keras_transformer.config import (
     ModelConfig,
     TrainingConfig,
 )
-from keras_transformer.config.presets import PRESETS, chosen, preset, resolved
+from keras_transformer.config.presets import (
+    PRESETS,
+    chosen,
+    preset,
+    resolved,
+    settings_of,
+)
 from keras_transformer.errors import InputError
 
 
@@ -216,3 +222,36 @@ def test_help_says_rules_in_words():
     signature = str(inspect.signature(ModelConfig))
     assert "Rule('greater than 0')" in signature
     assert "lambda" not in signature
+
+
+def test_settings_are_a_mapping_or_a_file(tmp_path):
+    assert settings_of(None) == []
+    values = {"training": {"epochs": 3}}
+    assert settings_of(values) == [(values, "config")]
+    path = tmp_path / "own.yaml"
+    path.write_text(yaml.safe_dump(values))
+    assert settings_of(path) == [(values, str(path))]
+    with pytest.raises(InputError, match="config"):
+        settings_of(3)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "accepted"),
+    [
+        (r"\$\d+", True),
+        ("a(b|c)", True),
+        ("a*", False),  # matches an empty text
+        ("(", False),
+        (r"(a)\1", False),
+        ("(?P<name>a)", False),
+        ("(?i)a", False),
+    ],
+)
+def test_patterns_of_placeholders(pattern, accepted):
+    config = Config()
+    if accepted:
+        changed = config.updated({"data": {"placeholders": [pattern]}})
+        assert pattern in changed.data.markup_patterns
+    else:
+        with pytest.raises(InputError, match="data.placeholders"):
+            config.updated({"data": {"placeholders": [pattern]}})

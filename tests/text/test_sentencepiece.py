@@ -223,3 +223,33 @@ def test_a_number_of_pieces_that_there_are_not(tmp_path):
         assert tokenizer.vocabulary_size == known
     with pytest.raises(InputError, match="option prefix is 5"):
         SentencePieceTokenizer(model, prefix=5)
+
+
+def test_codes_of_languages_go_before_texts():
+    """As tokenizers have them that are made of others' vocabularies."""
+    model = SentencePieceTokenizer.train(LINES, 60).with_tokens(
+        ["▁>>de<<", "▁>>da<<"]
+    )
+    content = model._content()
+    size = model.vocabulary_size
+    tokenizer = SentencePieceTokenizer(content, known=size, prefix=">>de<<")
+    de, da = size - 2, size - 1
+    assert tokenizer.language_codes() == [">>da<<", ">>de<<"]
+    assert tokenizer.first_id() == de
+    texts = ["the", ">>da<< the", ">>da<<the", "", ">>fr<< the"]
+    plain, *codes, blank, other = tokenizer.tokenize(texts).to_list()
+    assert plain[0] == other[0] == de
+    assert codes == [[da, *plain[1:]]] * 2
+    assert blank == []
+    assert (
+        tokenizer.detokenize([plain, *codes]).numpy().tolist() == [b"the"] * 3
+    )
+    bare = tokenizer.with_prefix("")
+    assert bare.tokenize(["the"]).to_list() == [plain[1:]]
+    assert bare.first_id() is None
+    with pytest.raises(InputError, match="no language code of the tokenizer"):
+        tokenizer.with_prefix(">>fr<<")
+    # Those behind the known ones are unknown.
+    fewer = SentencePieceTokenizer(content, known=da)
+    assert fewer.language_codes() == [">>de<<"]
+    assert fewer.tokenize([">>da<<"]).to_list()[0][-1] == UNK_ID
