@@ -155,6 +155,7 @@ def _scores(options, data):
     for name, folder in data.items():
         run = options.out / f"{folder.name}-run"
         words = [f"--preset={options.preset}"]
+        words += [f"--set={setting}" for setting in options.set]
         words += [f"--epochs={options.epochs}"] if options.epochs else []
         steps.train(folder, run, words)
         result = options.out / f"{folder.name}.json"
@@ -179,6 +180,7 @@ def _parser():
     add("--bleu", action="store_true", help="train models, too")
     add("--preset", default="tatoeba", help="of the models")
     add("--epochs", type=int, help="of them (default: the preset's)")
+    add("--set", nargs="+", default=[], help="settings of the trainings")
     add("--quick", action="store_true", help=command.QUICK_NOTE)
     return parser
 
