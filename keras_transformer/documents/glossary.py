@@ -18,9 +18,16 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from keras_transformer.documents.document import read_text
-from keras_transformer.documents.markup import MARKUP, find_marks
+from keras_transformer.documents.markup import (
+    MARKUP,
+    Masked,
+    find_marks,
+    is_unspaced,
+)
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import (
+    OPENING_SYMBOL,
+    SYMBOL,
     TERM_END,
     TERM_START,
     TERM_TARGET,
@@ -37,6 +44,11 @@ _UNSPACED = (
 )
 # Of a word: the ending that a form of it may lack, and have more.
 _FEWEST_LETTERS, _LOST, _MORE = 4, 2, 3
+
+
+_ANNOTATED = re.compile(
+    f"({OPENING_SYMBOL}|){TERM_START}([^⟨⟩]*){TERM_TARGET}([^⟨⟩]*){TERM_END}"
+)
 
 
 class Word(NamedTuple):
@@ -278,6 +290,58 @@ def annotated(text: str, terms: Iterable[Found]) -> str:
         ]
         end = term.end
     return "".join([*parts, text[end:]])
+
+
+def annotated_where_missing(text: str, translation: str | None = None) -> str:
+    """A text whose terms are annotated only if a translation lacks them.
+
+    Args:
+        text: with annotated terms.
+        translation: of it; None: no term stays annotated.
+    """
+
+    def term(match):
+        has = translation is None or has_form(translation, match[3])
+        return match[1] + match[2] if has else match[0]
+
+    return _ANNOTATED.sub(term, text)
+
+
+def with_wanted_terms(masked: Masked, translation: str) -> str:
+    """A translation with what its annotated terms are to be translated by.
+
+    The model's own words between a term's symbols stay if they have it in any
+    form.
+
+    Args:
+        masked: the source, with symbols around its terms.
+        translation: of it, with the same.
+    """
+    if not masked.has_structure_of(translation):
+        return translation
+    for opening, _, wanted in _ANNOTATED.findall(masked.text):
+        if masked.marks.get(opening) == "":
+            closing = opening.replace("⟨", "⟨/")
+            before, rest = translation.split(opening)
+            inside, after = rest.split(closing)
+            if not has_form(inside, wanted):
+                inside = _instead(before, inside, after, wanted)
+            translation = f"{before}{opening}{inside}{closing}{after}"
+    return translation
+
+
+def _instead(before, inside, after, wanted):
+    """A term in place of other words, with their spaces and symbols."""
+    words = re.sub(SYMBOL, "", inside)
+    left = words[: len(words) - len(words.lstrip())]
+    right = words[len(words.rstrip()) :]
+    if not words.strip():  # It is put between words that had a space at most.
+        left, right = (
+            " " if side.isalnum() and not is_unspaced(side) else ""
+            for side in (before[-1:], after[:1])
+        )
+    symbols = "".join(re.findall(SYMBOL, inside))
+    return f"{left}{wanted}{right}{symbols}"
 
 
 def has_form(text: str, term: str, exact: bool = False) -> bool:

@@ -30,6 +30,7 @@ from keras_transformer.symbols import (
     OPENING,
     SINGLE,
     SYMBOL,
+    TERM_START,
 )
 
 # Of XML and HTML, with attributes, and comments.
@@ -130,7 +131,9 @@ def markup_pattern(placeholders: Sequence[str] = ()) -> re.Pattern:
     return re.compile("|".join(patterns), re.DOTALL)
 
 
-def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
+def find_marks(
+    text: str, placeholders: Sequence[str] = (), terms: int = 0
+) -> list[Mark]:
     """The marks in a text, in order.
 
     Tags are paired by their names. One whose partner is missing, or would
@@ -139,23 +142,29 @@ def find_marks(text: str, placeholders: Sequence[str] = ()) -> list[Mark]:
     Args:
         text: with markup.
         placeholders: a tuple of regular expressions of further marks.
+        terms: how many annotated terms, the first ones, have a pair of empty
+            marks around them.
     """
-    return _marks(markup_pattern(placeholders), text)
+    return _marks(markup_pattern(placeholders), text, terms)
 
 
-def _marks(pattern, text):
+def _marks(pattern, text, terms=0):
     # A term that is annotated is text; tags before it stay where they are.
-    found = [
-        match
-        for match in pattern.finditer(text)
-        if match[0] and match.lastgroup not in ("term", "head")
-    ]
-    partners = list(range(len(found)))
+    spans: list[tuple[int, int]] = []
+    partners: list[int] = []
     opened: list[tuple[tuple[str, ...], int]] = []
     # How often each name is open.
     names: collections.Counter = collections.Counter()
-    for index, match in enumerate(found):
-        tag = match[0]
+    for match in pattern.finditer(text):
+        tag, index = match[0], len(spans)
+        if match.lastgroup == "term" and terms:
+            terms -= 1
+            spans += [(match.start(),) * 2, (match.end(),) * 2]
+            partners += [index + 1, index]
+        if not tag or match.lastgroup in ("term", "head"):
+            continue
+        spans.append(match.span())
+        partners.append(index)
         named = _NAME.match(tag)
         if not named or tag.endswith(("/>", "/⟩")):
             continue
@@ -172,8 +181,8 @@ def _marks(pattern, text):
             names[name] -= 1
             partners[index], partners[partner] = partner, index
     return [
-        Mark(match.start(), match.end(), partner)
-        for match, partner in zip(found, partners, strict=True)
+        Mark(*span, partner)
+        for span, partner in zip(spans, partners, strict=True)
     ]
 
 
@@ -196,7 +205,8 @@ class Masked(NamedTuple):
 
     Attributes:
         text: what is translated.
-        marks: what each symbol stands for, by symbol.
+        marks: what each symbol stands for, by symbol; "": the ends of an
+            annotated term.
     """
 
     text: str
@@ -225,11 +235,15 @@ class Masked(NamedTuple):
         double it or cross pairs: all are then placed by their share of the
         words.
         """
-        if _structure(translation) != _structure(self.text):
+        if not self.has_structure_of(translation):
             translation = self._with_symbols(translation)
         return re.sub(
             SYMBOL, lambda symbol: self.marks.get(symbol[0], ""), translation
         )
+
+    def has_structure_of(self, translation: str) -> bool:
+        """True if the text and a translation have the same symbols."""
+        return _structure(translation) == _structure(self.text)
 
     def _with_symbols(self, translation):
         """A translation with the text's symbols in place of its own."""
@@ -254,6 +268,26 @@ def _structure(text):
 
 def _word_spans(text):
     return [Span(*match.span()) for match in _WORD.finditer(text)]
+
+
+def mask_text(text: str, placeholders: Sequence[str] = ()) -> list[Masked]:
+    """A text with symbols for its marks, and around its annotated terms.
+
+    A search gives each pair of symbols once: so each term has a place in the
+    translation. Marks come first, as there may be too few numbers for all.
+
+    Args:
+        text: with markup.
+        placeholders: see `find_marks`.
+
+    Returns:
+        its parts, see `mask_marks`.
+    """
+    marks = find_marks(text, placeholders)
+    left = NUMBERS - sum(mark.partner >= n for n, mark in enumerate(marks))
+    if TERM_START in text and left > 0:
+        marks = find_marks(text, placeholders, left)
+    return mask_marks(text, marks)
 
 
 def mask_marks(text: str, marks: Sequence[Mark]) -> list[Masked]:

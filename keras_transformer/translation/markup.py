@@ -12,16 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from keras_transformer.blank import is_blank
+from keras_transformer.documents.glossary import (
+    annotated_where_missing,
+    with_wanted_terms,
+)
 from keras_transformer.documents.markup import (
     Masked,
     Stripped,
     find_marks,
-    mask_marks,
+    mask_text,
     place_marks,
     strip_marks,
     token_spans,
 )
-from keras_transformer.symbols import SYMBOL
+from keras_transformer.symbols import SYMBOL, TERM_START
 from keras_transformer.translation.request import (
     Hypothesis,
     Translation,
@@ -58,7 +62,7 @@ class MaskedLines:
         self.parts: list[Any] = []
         for line in lines:
             text, *prefix = (line,) if isinstance(line, str) else line
-            masked = mask_marks(text, find_marks(text, placeholders))
+            masked = mask_text(text, placeholders)
             self._masked.append(masked)
             for part in masked:
                 if not _has_words(part):
@@ -136,10 +140,10 @@ def _of_part(masked, rest, wrapped):
         return _itself(masked.unmasked(masked.text) if masked.marks else "")
     result = next(rest)
     before, _, after = masked.unwrapped() if wrapped else ("", "", "")
-    hypotheses = [
-        one._replace(text=masked.unmasked(f"{before}{one.text}{after}"))
-        for one in result.hypotheses
-    ]
+    hypotheses = []
+    for one in result.hypotheses:
+        text = with_wanted_terms(masked, f"{before}{one.text}{after}")
+        hypotheses.append(one._replace(text=masked.unmasked(text)))
     return result._replace(hypotheses=hypotheses)
 
 
@@ -169,12 +173,54 @@ def masking_markup(
         placeholders: regular expressions of further marks.
     """
 
-    def translate_all(lines):
+    def translate_marked(lines):
         masked = MaskedLines(lines, placeholders)
         parts = masked.parts
         return masked.unmasked(translate(parts) if parts else [])
 
+    def translate_all(lines):
+        found = translate_marked(without_terms(lines))
+        return with_terms(lines, found, translate_marked)
+
     return translate_all
+
+
+def without_terms(lines: Sequence[Any]) -> list[Any]:
+    """Lines whose terms aren't annotated; pairs with a prefix as they are."""
+    return [
+        annotated_where_missing(line) if isinstance(line, str) else line
+        for line in lines
+    ]
+
+
+def with_terms(
+    lines: Sequence[Any],
+    found: Iterable[Translation],
+    translate: Callable[[list], list[Translation]],
+) -> list[Translation]:
+    """Translations that have the annotated terms of their lines.
+
+    Terms that are there already aren't annotated: a model translates the rest
+    of a text best without annotations.
+
+    Args:
+        lines: texts, or pairs of a text and a prefix, with annotated terms.
+        found: the translations of `without_terms`.
+        translate: translates lines with annotated terms, and markup.
+    """
+    results = list(found)
+    again: dict[int, str] = {}
+    for index, line in enumerate(lines):
+        if isinstance(line, str) and TERM_START in line:
+            results[index] = results[index]._replace(source=line)
+            best = results[index].hypotheses[0].text
+            text = annotated_where_missing(line, best)
+            if TERM_START in text:
+                again[index] = text
+    forced = translate([*again.values()]) if again else []
+    for index, result in zip(again, forced, strict=True):
+        results[index] = result._replace(source=lines[index])
+    return results
 
 
 def projecting_markup(

@@ -1,6 +1,7 @@
 """Glossaries: read, found in texts, annotated, and judged."""
 
 import random
+import re
 import time
 
 import pytest
@@ -8,9 +9,12 @@ import pytest
 from keras_transformer.documents.glossary import (
     Glossary,
     annotated,
+    annotated_where_missing,
     has_form,
+    with_wanted_terms,
     words_of,
 )
+from keras_transformer.documents.markup import mask_text
 from keras_transformer.errors import InputError
 
 
@@ -158,3 +162,34 @@ def test_letters_may_be_decomposed():
     glossary = Glossary([("cafe\u0301", "Kaffeehaus")])
     for text in ("a caf\u00e9", "a cafe\u0301"):
         assert [one.target for one in glossary.find(text)] == ["Kaffeehaus"]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("{0} in {1}", "{0}Zellen{/0} in {1}Calc{/1}", None),
+        ("{0} in {1}", "{1}Tabellen {/1}der {0}Feld{/0}", "Calc der Zelle"),
+        ("a {0} b", "x{0}{/0}y", "x Zelle y"),
+        ("a {0} b", "单{0}{/0}元", "单Zelle元"),
+        # Of a search that knows nothing of symbols.
+        ("a {0} b", "x Feld y", None),
+    ],
+)
+def test_terms_are_put_where_a_model_wrote_others(
+    source, translation, expected
+):
+    symbols = {"0": "⟨1⟩", "/0": "⟨/1⟩", "1": "⟨2⟩", "/1": "⟨/2⟩"}
+    translation = re.sub(r"{(.*?)}", lambda m: symbols[m[1]], translation)
+    terms = "⟨t⟩cell⟨=⟩Zelle⟨/t⟩", "⟨t⟩Calc⟨=⟩Calc⟨/t⟩"
+    (masked,) = mask_text(source.format(*terms))
+    found = with_wanted_terms(masked, translation)
+    plain = re.sub("⟨.*?⟩", "", translation)
+    assert re.sub("⟨.*?⟩", "", found) == (expected or plain)
+
+
+def test_only_terms_that_are_missing_stay_annotated():
+    text = "a ⟨t⟩cell⟨=⟩Zelle⟨/t⟩ in ⟨t⟩Base⟨=⟩Base⟨/t⟩"
+    assert annotated_where_missing(text) == "a cell in Base"
+    assert annotated_where_missing(text, "Zellen in Base") == "a cell in Base"
+    one = "a cell in ⟨t⟩Base⟨=⟩Base⟨/t⟩"
+    assert annotated_where_missing(text, "Zellen in Basis") == one

@@ -11,6 +11,7 @@ from keras_transformer.documents.markup import (
     checked_placeholders,
     find_marks,
     mask_marks,
+    mask_text,
     place_marks,
     strip_marks,
     token_spans,
@@ -165,6 +166,16 @@ def test_marks_are_masked_and_come_back(text, masked):
     parts = mask_marks(text, find_marks(text))
     assert [part.text for part in parts] == masked
     assert "".join(part.unmasked(part.text) for part in parts) == text
+
+
+def test_annotated_terms_have_symbols_while_there_are_numbers():
+    term = "⟨t⟩a⟨=⟩b⟨/t⟩"
+    (masked,) = mask_text(f"<b>{term}</b> %s {term}")
+    assert masked.text == f"⟨1⟩⟨2⟩{term}⟨/2⟩⟨/1⟩ ⟨3/⟩ ⟨4⟩{term}⟨/4⟩"
+    assert masked.unmasked("⟨1⟩⟨2⟩b⟨/2⟩⟨/1⟩ ⟨3/⟩ ⟨4⟩c⟨/4⟩") == "<b>b</b> %s c"
+    for marks, terms, left in ((15, 3, 1), (16, 3, 0)):
+        (masked,) = mask_text(f"{'%s ' * marks}{f' {term}' * terms}")
+        assert list(masked.marks.values()).count("") == 2 * left
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Markup in requests: masked by the embedded server and by the client."""
 
 import contextlib
+import re
 
 import numpy as np
 import pytest
@@ -67,6 +68,25 @@ def test_a_server_masks_what_is_not_masked():
     plain = {"text": encoded(["d", "⟨1⟩f⟨/1⟩"])}
     found = run_masked(upper(asked), plain, ("score",), ())
     assert (asked, list(found)) == ([["d", "⟨1⟩f⟨/1⟩"]], ["score"])
+
+
+def test_a_server_asks_again_for_terms():
+    asked = []
+    run = upper(asked)
+
+    def without_annotations(inputs, outputs):
+        found = run(inputs, outputs)
+        texts = [text.decode() for text in found["translation"]]
+        plain = [re.sub("⟨T⟩.*⟨/T⟩", "F", text) for text in texts]
+        return found | {"translation": encoded(plain)}
+
+    term = "⟨t⟩a⟨=⟩Zelle⟨/t⟩"
+    texts = {"text": encoded([f"{term} <b>b</b>", "⟨t⟩a⟨=⟩a⟨/t⟩", "⟨1⟩c⟨/1⟩"])}
+    found = run_masked(without_annotations, texts, (), ())
+    first = ["a ⟨1⟩b⟨/1⟩", "a", "⟨1⟩c⟨/1⟩"]
+    assert asked == [first, [f"⟨1⟩{term}⟨/1⟩ ⟨2⟩b⟨/2⟩"]]
+    translations = [text.decode() for text in found["translation"]]
+    assert translations == ["Zelle <b>B</b>", "A", "⟨1⟩C⟨/1⟩"]
 
 
 def test_pairs_to_score_are_masked_alike():

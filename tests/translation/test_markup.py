@@ -128,6 +128,27 @@ def test_more_marks_than_numbers_are_translated_in_parts():
     )
 
 
+def test_terms_that_a_translation_lacks_are_asked_for_again():
+    asked = []
+
+    def translate(texts):
+        asked.append(texts)
+        # It knows of annotations that they are between symbols.
+        replies = [re.sub("⟨t⟩.*⟨/t⟩", "field", text) for text in texts]
+        return [Translation(r, [Hypothesis(r, -1.0)], False) for r in replies]
+
+    base, cell = "⟨t⟩base⟨=⟩base⟨/t⟩", "⟨t⟩cell⟨=⟩Zelle⟨/t⟩"
+    lines = [f"a <b>{cell}</b> of {base}", f"{base} b", "c"]
+    results = masking_markup(translate)(lines)
+    assert asked == [
+        ["a ⟨1⟩cell⟨/1⟩ of base", "base b", "c"],
+        [f"a ⟨1⟩⟨2⟩{cell}⟨/2⟩⟨/1⟩ of base"],
+    ]
+    texts = [result.hypotheses[0].text for result in results]
+    assert texts == ["a <b>Zelle</b> of base", "base b", "c"]
+    assert [result.source for result in results] == lines
+
+
 def test_a_prefix_has_the_symbols_of_its_text():
     masked = MaskedLines([("a <b>c</b> %s", "%s <b>X"), ("<br/>", "")])
     assert masked.parts == [("a ⟨1⟩c⟨/1⟩ ⟨2/⟩", "⟨2/⟩ ⟨1⟩X")]

@@ -12,7 +12,11 @@ from keras_transformer.errors import InputError
 from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.request_errors import RequestError
 from keras_transformer.symbols import MARKUP_SYMBOLS
-from keras_transformer.translation.markup import MaskedLines
+from keras_transformer.translation.markup import (
+    MaskedLines,
+    with_terms,
+    without_terms,
+)
 from keras_transformer.translation.request import (
     Translation,
     translations_of,
@@ -121,39 +125,48 @@ class RemoteTranslator(TextTranslator):
         with self._connected() as client, _as_input_errors():
             return _has_symbols(client)
 
-    def _results(self, client, batches):
+    def _results(self, client, batches, forces_terms=False):
         sent: collections.deque = collections.deque()
         # Asked for with the first text that has markup.
         asked = functools.cache(_has_symbols)
 
         def inputs():
             for lines in batches:
-                masked, parts = None, lines
-                if self.placeholders is not None:
-                    masked = MaskedLines(lines, self.placeholders)
-                if masked and masked.has_marks and asked(client):
-                    parts = masked.parts
-                else:
-                    masked = None
+                masked, patterns = None, self.placeholders
+                if (
+                    patterns is not None
+                    and MaskedLines(lines, patterns).has_marks
+                    and asked(client)
+                ):
+                    texts = lines if forces_terms else without_terms(lines)
+                    masked = MaskedLines(texts, patterns)
+                parts = lines if masked is None else masked.parts
                 # A text with many marks is many parts, of which a server
                 # takes no more at once than of texts.
                 pieces = [
                     parts[start : start + BATCH_SIZE]
                     for start in range(0, len(parts) or 1, BATCH_SIZE)
                 ]
-                sent.append((pieces, masked))
+                sent.append((lines, pieces, masked))
                 yield from ({layout.TEXT: piece} for piece in pieces)
+
+        def forced(lines):
+            return next(self._results(client, iter([lines]), True))
 
         answers = client.predict_batches(inputs(), self.signature)
         for outputs in answers:
-            pieces, masked = sent.popleft()
+            lines, pieces, masked = sent.popleft()
             results: list[Translation] = []
             for piece in pieces:
                 if piece is not pieces[0]:
                     outputs = next(answers)
                 if piece:
                     results += self._read(piece, outputs, client.target)
-            yield results if masked is None else masked.unmasked(results)
+            if masked is not None:
+                results = masked.unmasked(results)
+                if not forces_terms:
+                    results = with_terms(lines, results, forced)
+            yield results
 
     def _read(self, lines, outputs, target):
         """The results of lines, from a signature's outputs."""

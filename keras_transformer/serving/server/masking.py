@@ -12,9 +12,13 @@ import numpy as np
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
 from keras_transformer.data.masking import mask_pairs
-from keras_transformer.documents.markup import find_marks, mask_marks
+from keras_transformer.documents.markup import find_marks, mask_text
 from keras_transformer.symbols import ANNOTATION, SYMBOL
-from keras_transformer.translation.markup import MaskedLines
+from keras_transformer.translation.markup import (
+    MaskedLines,
+    with_terms,
+    without_terms,
+)
 from keras_transformer.translation.request import translations_of
 
 _LEAST_ROWS = 64
@@ -54,7 +58,7 @@ def masked_texts(inputs: dict, placeholders: tuple[str, ...]) -> dict:
     texts = []
     for text in inputs[layout.TEXT]:
         line = text.decode("utf-8", "replace")
-        parts = mask_marks(line, find_marks(line, placeholders))
+        parts = mask_text(line, placeholders)
         is_whole = len(parts) == 1 and not _is_masked(line, placeholders)
         texts.append(parts[0].unwrapped()[1] if is_whole else line)
     return {layout.TEXT: _encoded(texts)}
@@ -80,44 +84,61 @@ def run_masked(
     lines = [text.decode("utf-8", "replace") for text in inputs[layout.TEXT]]
     own = [_is_masked(line, placeholders) for line in lines]
     rest = [line for line, is_own in zip(lines, own, strict=True) if not is_own]
-    masked = MaskedLines(rest, placeholders)
-    if not masked.has_marks:
+    if not MaskedLines(rest, placeholders).has_marks:
         return run(inputs, outputs)
     kept = [line for line, is_own in zip(lines, own, strict=True) if is_own]
-    # A row at least, for the shapes of what there is nothing of.
-    parts = [*masked.parts, *kept] or [""]
     # A text with many marks is many parts: no more at once than were asked for.
     size = max(_LEAST_ROWS, len(lines))
-    results_of_parts = [
-        run({layout.TEXT: _encoded(parts[i : i + size])}, ())
-        for i in range(0, len(parts), size)
-    ]
-    found = {
-        name: np.concatenate([part[name] for part in results_of_parts])
-        for name in results_of_parts[0]
-    }
+    ran: list[dict] = []
+
+    def translate(texts):
+        results = []
+        for i in range(0, len(texts), size):
+            some = texts[i : i + size]
+            ran.append(run({layout.TEXT: _encoded(some)}, ()))
+            results += _results(some, ran[-1])
+        return results
+
+    def forced(lines):
+        masked = MaskedLines(lines, placeholders)
+        return masked.unmasked(translate(masked.parts))
+
+    masked = MaskedLines(without_terms(rest), placeholders)
+    count = len(masked.parts)
+    results = translate([*masked.parts, *kept])
+    found = masked.unmasked(results[:count])
+    unmasked = iter(with_terms(rest, found, forced))
+    following = iter(results[count:])
+    answers = [next(following if is_own else unmasked) for is_own in own]
+    # A row, for the shapes of what there is nothing of, as of markup alone.
+    like = ran[0] if ran else run({layout.TEXT: _encoded([""])}, ())
+    is_nbest = layout.TRANSLATIONS in like
+    arrays = _arrays(answers, _columns(like)[0].shape[1], like)
+    if not is_nbest:
+        arrays |= {name: arrays[name][:, 0] for name in _names(is_nbest)}
+    return {name: arrays[name] for name in outputs or like}
+
+
+def _columns(found):
+    """Translations and scores of a signature's outputs, a row a text."""
     is_nbest = layout.TRANSLATIONS in found
-    names = _names(is_nbest)
-    columns = [
-        found[name] if is_nbest else found[name][:, None] for name in names
+    return [
+        found[name] if is_nbest else found[name][:, None]
+        for name in _names(is_nbest)
     ]
-    ranks = columns[0].shape[1]
-    results = translations_of(
-        parts,
-        [[text.decode() for text in row] for row in columns[0]],
-        columns[1].tolist(),
+
+
+def _results(texts, found):
+    """Translations of texts, from a signature's outputs."""
+    translations, scores = _columns(found)
+    return translations_of(
+        texts,
+        [[text.decode() for text in row] for row in translations],
+        scores.tolist(),
         found[layout.TRUNCATED].tolist(),
-        ranks,
+        translations.shape[1],
         found[layout.SENTENCES].tolist(),
     )
-    count = len(masked.parts)
-    unmasked, others = iter(masked.unmasked(results[:count])), results[count:]
-    following = iter(others)
-    answers = [next(following if is_own else unmasked) for is_own in own]
-    arrays = _arrays(answers, ranks, found)
-    if not is_nbest:
-        arrays |= {name: arrays[name][:, 0] for name in names}
-    return {name: arrays[name] for name in outputs or found}
 
 
 def _is_masked(line, placeholders):
