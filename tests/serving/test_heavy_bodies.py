@@ -28,6 +28,7 @@ HEAVY = {
     "numbers": repeated(b"1"),
     "texts": repeated(b'""'),
     "keys": repeated(b'"k":[]', b'{"instances": ["a"], "more": {', b"}}"),
+    "closing": b"[" * 101 + b"]" * (SIZE - 101),
     "columns": repeated(b"[]", b'{"inputs": {"text": [', b"]}}"),
     "after a quote": repeated(b"[]", b'{"instances": ["\\\\\\"[", "\\\\", '),
 }

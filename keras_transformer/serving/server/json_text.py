@@ -103,9 +103,11 @@ def _check_structure(body, max_values):
     # No more strings than values and their names; what is behind stays.
     bare = b"".join(bare.split(b'"', 4 * max_values)[::2])
     values = 1 + sum(map(bare.count, (b",", b"[", b"{")))
-    if values > max_values:
+    brackets = bare.translate(None, _OTHERS)
+    # The loop below keeps the interpreter, too. In JSON half of them opens.
+    if max(values, len(brackets) // 2) > max_values:
         raise invalid_argument(f"The request has more than {max_values} values")
-    steps = map(_DEPTH.__getitem__, bare.translate(None, _OTHERS))
+    steps = map(_DEPTH.__getitem__, brackets)
     if max(itertools.accumulate(steps, initial=0)) > _MAX_DEPTH:
         raise _parse_error("The document is nested too deeply")
 
