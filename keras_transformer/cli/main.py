@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from keras_transformer.cli.console import PROGRAM, say, tell_error
@@ -51,6 +52,14 @@ class Parser(argparse.ArgumentParser):
         commands = super().add_subparsers(**options)
         commands.type = str  # Of all words: the command looks at them.
         return commands
+
+    def parse_known_args(
+        self, args: Iterable[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:  # The parser around this one has another help page.
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         if len(message) > _LONGEST_ERROR:

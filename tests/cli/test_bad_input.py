@@ -311,8 +311,11 @@ def test_a_run_killed_before_its_first_checkpoint(data, run, refuses, tmp_path):
     ("words", "says"),
     [
         ("trian", "invalid choice: 'trian' (choose from 'demo', 'prepare', "),
-        ("train --lr=1", "unrecognized arguments: --lr=1."),
-        ("versions m prune --kep=1", "unrecognized arguments: --kep=1."),
+        ("train --lr=1", "--lr=1. See keras-transformer train --help"),
+        (
+            "versions m prune --kep=1",
+            "--kep=1. See keras-transformer versions BASE prune --help",
+        ),
         ("translate --run=r --workers=two", "invalid integer value: 'two'"),
     ],
 )
