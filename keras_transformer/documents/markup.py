@@ -233,9 +233,17 @@ class Masked(NamedTuple):
 
         A search that knows nothing of symbols (CTranslate2's) may lose one,
         double it or cross pairs: all are then placed by their share of the
-        words.
+        words, unless only those of terms are wrong.
         """
         if not self.has_structure_of(translation):
+            ends = [symbol for symbol, mark in self.marks.items() if not mark]
+            if ends:
+                text, translation = (
+                    re.sub("|".join(ends), "", each)
+                    for each in (self.text, translation)
+                )
+                marks = {k: mark for k, mark in self.marks.items() if mark}
+                return Masked(text, marks).unmasked(translation)
             translation = self._with_symbols(translation)
         return re.sub(
             SYMBOL, lambda symbol: self.marks.get(symbol[0], ""), translation

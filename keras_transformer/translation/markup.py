@@ -20,6 +20,7 @@ from keras_transformer.documents.markup import (
     Masked,
     Stripped,
     find_marks,
+    mask_marks,
     mask_text,
     place_marks,
     strip_marks,
@@ -62,7 +63,12 @@ class MaskedLines:
         self.parts: list[Any] = []
         for line in lines:
             text, *prefix = (line,) if isinstance(line, str) else line
-            masked = mask_text(text, placeholders)
+            # With a prefix the places of terms may be past.
+            masked = (
+                mask_marks(text, find_marks(text, placeholders))
+                if prefix
+                else mask_text(text, placeholders)
+            )
             self._masked.append(masked)
             for part in masked:
                 if not _has_words(part):

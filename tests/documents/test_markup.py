@@ -173,6 +173,9 @@ def test_annotated_terms_have_symbols_while_there_are_numbers():
     (masked,) = mask_text(f"<b>{term}</b> %s {term}")
     assert masked.text == f"⟨1⟩⟨2⟩{term}⟨/2⟩⟨/1⟩ ⟨3/⟩ ⟨4⟩{term}⟨/4⟩"
     assert masked.unmasked("⟨1⟩⟨2⟩b⟨/2⟩⟨/1⟩ ⟨3/⟩ ⟨4⟩c⟨/4⟩") == "<b>b</b> %s c"
+    # Places of terms that are lost, as in other searches, move no marks.
+    lost = "⟨1⟩b⟨/1⟩ c ⟨3/⟩ ⟨4⟩b⟨/4⟩ d"
+    assert masked.unmasked(lost) == "<b>b</b> c %s b d"
     for marks, terms, left in ((15, 3, 1), (16, 3, 0)):
         (masked,) = mask_text(f"{'%s ' * marks}{f' {term}' * terms}")
         assert list(masked.marks.values()).count("") == 2 * left

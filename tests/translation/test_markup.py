@@ -153,6 +153,10 @@ def test_a_prefix_has_the_symbols_of_its_text():
     masked = MaskedLines([("a <b>c</b> %s", "%s <b>X"), ("<br/>", "")])
     assert masked.parts == [("a ⟨1⟩c⟨/1⟩ ⟨2/⟩", "⟨2/⟩ ⟨1⟩X")]
     assert masked.has_marks
+    # Its terms have no places: they may be behind.
+    pair = "a ⟨t⟩b⟨=⟩B⟨/t⟩ %s", "A B"
+    ((text, _),) = MaskedLines([pair]).parts
+    assert text == "a ⟨t⟩b⟨=⟩B⟨/t⟩ ⟨1/⟩"
     assert not MaskedLines(["a b"]).has_marks
 
 

@@ -136,7 +136,7 @@ class RemoteTranslator(TextTranslator):
                 if (
                     patterns is not None
                     and MaskedLines(lines, patterns).has_marks
-                    and asked(client)
+                    and (forces_terms or asked(client))
                 ):
                     texts = lines if forces_terms else without_terms(lines)
                     masked = MaskedLines(texts, patterns)
