@@ -22,7 +22,6 @@ from keras_transformer.documents.markup import (
     MARKUP,
     Masked,
     find_marks,
-    is_unspaced,
 )
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import (
@@ -311,7 +310,8 @@ def with_wanted_terms(masked: Masked, translation: str) -> str:
     """A translation with what its annotated terms are to be translated by.
 
     The model's own words between a term's symbols stay if they have it in any
-    form.
+    form. Nothing is put between symbols that have no words, or other symbols,
+    between them: there the model found no place for the term.
 
     Args:
         masked: the source, with symbols around its terms.
@@ -324,49 +324,69 @@ def with_wanted_terms(masked: Masked, translation: str) -> str:
             closing = opening.replace("⟨", "⟨/")
             before, rest = translation.split(opening)
             inside, after = rest.split(closing)
-            if not has_form(inside, wanted):
-                inside = _instead(before, inside, after, wanted)
+            is_place = inside.strip() and not re.search(SYMBOL, inside)
+            if is_place and not has_form(inside, wanted):
+                inside = _instead(
+                    inside, wanted, not re.sub(SYMBOL, "", before).strip()
+                )
             translation = f"{before}{opening}{inside}{closing}{after}"
     return translation
 
 
-def _instead(before, inside, after, wanted):
-    """A term in place of other words, with their spaces and symbols."""
-    words = re.sub(SYMBOL, "", inside)
-    left = words[: len(words) - len(words.lstrip())]
-    right = words[len(words.rstrip()) :]
-    if not words.strip():  # It is put between words that had a space at most.
-        left, right = (
-            " " if side.isalnum() and not is_unspaced(side) else ""
-            for side in (before[-1:], after[:1])
-        )
-    symbols = "".join(re.findall(SYMBOL, inside))
-    return f"{left}{wanted}{right}{symbols}"
+def _instead(words, wanted, is_first):
+    """A term in place of other words, with their spaces.
+
+    Args:
+        words: not blank.
+        wanted: the term.
+        is_first: whether they begin the text, where a capital stays one.
+    """
+    left, right = words.split(words.strip())
+    if is_first and words.strip()[0].isupper():
+        wanted = wanted[0].upper() + wanted[1:]
+    return f"{left}{wanted}{right}"
 
 
 def has_form(text: str, term: str, exact: bool = False) -> bool:
-    """True if a text has a term, as it is or inflected, in any case.
+    """True if a text has a term, see `forms_of`."""
+    return bool(forms_of(text, term, exact))
+
+
+def forms_of(
+    text: str, term: str, exact: bool = False
+) -> list[tuple[int, int]]:
+    """The places where a text has a term, as it is or inflected.
 
     Each word of a form begins as the term's: with all of it, or all but two
-    letters where four are left; and it has at most three letters more.
+    letters where four are left; and it has at most three letters more. Case
+    counts in words with a capital behind their first letter, such as UND.
 
     Args:
         text: a translation.
-        term: as a glossary has it.
+        term: as a glossary has it, not blank.
         exact: whether no other form counts.
+
+    Returns:
+        start and end of each, characters.
     """
+    places = words_of(text)
     wanted, words = (
-        [side[w.start : w.end].casefold() for w in words_of(side)]
-        for side in (term, text)
+        [side[w.start : w.end] for w in found]
+        for side, found in ((term, words_of(term)), (text, places))
     )
-    same = str.__eq__ if exact else _is_form
-    return any(
-        all(map(same, words[index:], wanted))
+    same = functools.partial(_is_form, exact=exact)
+    return [
+        (places[index].start, places[index + len(wanted) - 1].end)
         for index in range(len(words) - len(wanted) + 1)
-    )
+        if all(map(same, words[index:], wanted))
+    ]
 
 
-def _is_form(word, wanted):
+def _is_form(word, wanted, exact):
+    if wanted[1:] == wanted[1:].lower():
+        word, wanted = word.casefold(), wanted.casefold()
+    if exact:
+        return word == wanted
     kept = len(wanted) - _LOST
     stem = wanted[:kept] if kept >= _FEWEST_LETTERS else wanted
     return word.startswith(stem) and len(word) <= len(wanted) + _MORE

@@ -37,6 +37,9 @@ from keras_transformer.translation.request import (
 
 Translate = Callable[[list[str]], list[Translation]]
 
+# Of a translation with its terms, times that without.
+_LONGEST = 1.5
+
 
 class MaskedLines:
     """Lines as a model with symbols takes them, and their translations.
@@ -209,6 +212,8 @@ def with_terms(
     Terms that are there already aren't annotated: a model translates the rest
     of a text best without annotations.
 
+    A translation that becomes far longer by them stays without.
+
     Args:
         lines: texts, or pairs of a text and a prefix, with annotated terms.
         found: the translations of `without_terms`.
@@ -224,8 +229,12 @@ def with_terms(
             if TERM_START in text:
                 again[index] = text
     forced = translate([*again.values()]) if again else []
-    for index, result in zip(again, forced, strict=True):
-        results[index] = result._replace(source=lines[index])
+    for (index, text), result in zip(again.items(), forced, strict=True):
+        first, second = (r.hypotheses[0].text for r in (results[index], result))
+        terms = len(text) - len(annotated_where_missing(text))
+        # A search that finds no place for a term goes on to its limit.
+        if len(second) <= _LONGEST * len(first) + terms:
+            results[index] = result._replace(source=lines[index])
     return results
 
 

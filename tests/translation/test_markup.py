@@ -149,6 +149,17 @@ def test_terms_that_a_translation_lacks_are_asked_for_again():
     assert [result.source for result in results] == lines
 
 
+def test_a_translation_without_a_place_for_terms_has_none():
+    """A search goes on to its limit before it emits their symbols."""
+
+    def translate(texts):
+        replies = [f"ein Feld{' und' * 9 * ('⟨' in text)}" for text in texts]
+        return [Translation(r, [Hypothesis(r, -1.0)], False) for r in replies]
+
+    (result,) = masking_markup(translate)(["a ⟨t⟩cell⟨=⟩Zelle⟨/t⟩"])
+    assert result.hypotheses[0].text == "ein Feld"
+
+
 def test_a_prefix_has_the_symbols_of_its_text():
     masked = MaskedLines([("a <b>c</b> %s", "%s <b>X"), ("<br/>", "")])
     assert masked.parts == [("a ⟨1⟩c⟨/1⟩ ⟨2/⟩", "⟨2/⟩ ⟨1⟩X")]
