@@ -8,8 +8,11 @@ that a model learns to take whatever is annotated.
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.word_links import WordLinks
@@ -17,24 +20,43 @@ from keras_transformer.documents.glossary import (
     Found,
     Glossary,
     annotated,
-    has_form,
+    forms_of,
 )
+from keras_transformer.documents.markup import Masked
+from keras_transformer.symbols import CLOSING, OPENING, SINGLE
 
 # Phrases of a pair that are annotated, at most.
 _MOST = 4
 
 
+class _Term(NamedTuple):
+    """A term of the source, and its translation in the target.
+
+    Attributes:
+        source: the term.
+        start, end: the translation's place, characters.
+        text: the translation there.
+    """
+
+    source: Found
+    start: int
+    end: int
+    text: str
+
+
 class TermAnnotator:
     """Annotates terms in the sources of a share of pairs.
 
-    The same pair has the same terms, wherever it is in a corpus.
+    Terms have symbols around them on both sides, as when translating
+    (`documents.markup.mask_text`). The same pair has the same terms, wherever
+    it is in a corpus.
 
     Args:
         share: of the pairs, 0 to 1.
         seed: chooses pairs and terms.
         links: of words, from which phrases are drawn.
         glossary: whose terms are annotated where a pair has both sides, as
-            `has_form` says.
+            `forms_of` says.
     """
 
     def __init__(
@@ -50,7 +72,7 @@ class TermAnnotator:
         self._glossary = glossary
 
     def __call__(self, pair: Pair) -> tuple[Pair, Mapping[str, int]]:
-        """A pair, its source annotated or not.
+        """A pair, annotated or not.
 
         Returns:
             the pair, and counts: `pairs` that are annotated, `listed` terms of
@@ -66,32 +88,92 @@ class TermAnnotator:
         generator.shuffle(phrases)
         most = generator.randint(1, _MOST)
         for phrase in phrases:
-            if len(terms) < most and not _overlaps(phrase, terms):
-                wanted = target[phrase.target_start : phrase.target_end]
-                terms.append(
-                    Found(phrase.source_start, phrase.source_end, wanted)
-                )
+            start, end = phrase.target_start, phrase.target_end
+            found = Found(
+                phrase.source_start, phrase.source_end, target[start:end]
+            )
+            term = _Term(found, start, end, found.target)
+            if len(terms) < most and _is_apart(term, terms):
+                terms.append(term)
         if not terms:
             return pair, {}
         drawn = len(terms) - listed
         return (
-            (annotated(source, sorted(terms)), target),
+            _annotated(source, target, sorted(terms)),
             {"pairs": 1, "listed": listed, "drawn": drawn},
         )
 
     def _listed(self, source, target):
-        """The glossary's terms that both sides have."""
-        if self._glossary is None:
-            return []
-        return [
-            term
-            for term in self._glossary.find(source)
-            if has_form(target, term.target or source[term.start : term.end])
-        ]
+        """The glossary's terms that both sides have, each at its own place."""
+        terms: list[_Term] = []
+        found = self._glossary.find(source) if self._glossary else ()
+        for each in found:
+            wanted = each.target or source[each.start : each.end]
+            places = (
+                _Term(each, start, end, target[start:end])
+                for start, end in forms_of(target, wanted)
+            )
+            term = next((t for t in places if _is_apart(t, terms)), None)
+            if term is not None:
+                terms.append(term)
+        return terms
 
 
-def _overlaps(phrase, terms: Iterable[Found]):
-    return any(
-        term.start < phrase.source_end and phrase.source_start < term.end
-        for term in terms
+def _is_apart(term, terms):
+    """True if a term has no words of others, on either side."""
+    return all(
+        (
+            term.source.end <= other.source.start
+            or other.source.end <= term.source.start
+        )
+        and (term.end <= other.start or other.end <= term.start)
+        for other in terms
     )
+
+
+def _annotated(source: str, target: str, terms: Sequence[_Term]) -> Pair:
+    """A pair with its terms annotated, and symbols around them on both sides.
+
+    Symbols are numbered in the order of the source, as in texts that are
+    translated. Past the last number, and where those of the markup would be
+    crossed, terms are annotated only.
+
+    Args:
+        source, target: with symbols for markup, or without any.
+        terms: in the order of the source.
+    """
+    free = (
+        (opening, closing)
+        for opening, closing, single in zip(
+            OPENING, CLOSING, SINGLE, strict=True
+        )
+        if opening not in source and single not in source
+    )
+    sources, targets = [], []
+    symbols = itertools.chain(free, itertools.repeat(("", "")))
+    for term, (opening, closing) in zip(terms, symbols, strict=False):
+        (start, end, wanted), text = term.source, term.text
+        noted = annotated(source[start:end], [Found(0, end - start, wanted)])
+        sources.append((start, end, f"{opening}{noted}{closing}"))
+        targets.append((term.start, term.end, f"{opening}{text}{closing}"))
+    both = _replaced(source, sources), _replaced(target, sorted(targets))
+    if not Masked(both[0], {}).has_structure_of(both[1]):
+        return annotated(source, [term.source for term in terms]), target
+    numbers = dict.fromkeys(re.findall(r"⟨(\d+)/?⟩", both[0]))
+    order = {number: n for n, number in enumerate(numbers, start=1)}
+    source, target = (
+        re.sub(
+            r"(?<=[⟨/])\d+(?=/?⟩)", lambda number: str(order[number[0]]), side
+        )
+        for side in both
+    )
+    return source, target
+
+
+def _replaced(text, parts):
+    """A text with others in place of some of its parts, in order."""
+    pieces, place = [], 0
+    for start, end, other in parts:
+        pieces += [text[place:start], other]
+        place = end
+    return "".join([*pieces, text[place:]])

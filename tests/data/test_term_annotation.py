@@ -24,25 +24,63 @@ def annotate(pair, share=0.999, links=NOTHING, glossary=GLOSSARY, seed=1):
 
 
 @pytest.mark.parametrize(
-    ("pair", "source"),
+    ("pair", "source", "target"),
     [
-        (("A cell", "Eine Zelle"), "A ⟨t⟩cell⟨=⟩Zelle⟨/t⟩"),
-        (("Cell", "Zellen"), "⟨t⟩Cell⟨=⟩Zelle⟨/t⟩"),
-        (("A cell", "Ein Feld"), "A cell"),
-        (("In Calc", "In Calc"), "In ⟨t⟩Calc⟨=⟩Calc⟨/t⟩"),
         (
-            ("⟨1⟩cell⟨/1⟩ range", "⟨1⟩Zelle⟨/1⟩ Bereich"),
-            "⟨1⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/1⟩ ⟨t⟩range⟨=⟩Bereich⟨/t⟩",
+            ("A cell", "Eine Zelle"),
+            "A ⟨1⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/1⟩",
+            "Eine ⟨1⟩Zelle⟨/1⟩",
         ),
-        (("a dog", "ein Hund"), "a dog"),
+        (
+            ("Cell", "Zellen"),
+            "⟨1⟩⟨t⟩Cell⟨=⟩Zelle⟨/t⟩⟨/1⟩",
+            "⟨1⟩Zellen⟨/1⟩",
+        ),
+        (("A cell", "Ein Feld"), "A cell", "Ein Feld"),
+        (
+            ("In Calc", "In Calc"),
+            "In ⟨1⟩⟨t⟩Calc⟨=⟩Calc⟨/t⟩⟨/1⟩",
+            "In ⟨1⟩Calc⟨/1⟩",
+        ),
+        (
+            ("⟨1/⟩ ⟨2⟩cell⟨/2⟩ range", "⟨2⟩Zelle⟨/2⟩ Bereich ⟨1/⟩"),
+            "⟨1/⟩ ⟨2⟩⟨3⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/3⟩⟨/2⟩ "
+            "⟨4⟩⟨t⟩range⟨=⟩Bereich⟨/t⟩⟨/4⟩",
+            "⟨2⟩⟨3⟩Zelle⟨/3⟩⟨/2⟩ ⟨4⟩Bereich⟨/4⟩ ⟨1/⟩",
+        ),
+        # Symbols are numbered as the source has them.
+        (
+            ("range of ⟨1⟩a⟨/1⟩ cell", "Zelle: ⟨1⟩der⟨/1⟩ Bereich"),
+            "⟨1⟩⟨t⟩range⟨=⟩Bereich⟨/t⟩⟨/1⟩ of ⟨2⟩a⟨/2⟩ "
+            "⟨3⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/3⟩",
+            "⟨3⟩Zelle⟨/3⟩: ⟨2⟩der⟨/2⟩ ⟨1⟩Bereich⟨/1⟩",
+        ),
+        # Each place of the target is of one term.
+        (
+            ("cell cell", "Zelle"),
+            "⟨1⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/1⟩ cell",
+            "⟨1⟩Zelle⟨/1⟩",
+        ),
+        (("a dog", "ein Hund"), "a dog", "ein Hund"),
     ],
 )
-def test_terms_of_both_sides_are_annotated(pair, source):
+def test_terms_of_both_sides_are_annotated(pair, source, target):
     rewritten, counts = annotate(pair)
-    assert rewritten == (source, pair[1])
+    assert rewritten == (source, target)
     listed = source.count("⟨=⟩")
     expected = {"pairs": 1, "listed": listed, "drawn": 0} if listed else {}
     assert counts == expected
+
+
+def test_terms_past_the_last_number_have_no_symbols():
+    singles = " ".join(f"⟨{n}/⟩" for n in range(1, 16))
+    (source, target), _ = annotate(
+        (f"cell {singles} range", f"Zelle {singles} Bereich")
+    )
+    assert source.startswith("⟨1⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/1⟩ ⟨2/⟩")
+    assert source.endswith("⟨16/⟩ ⟨t⟩range⟨=⟩Bereich⟨/t⟩")
+    assert target.startswith("⟨1⟩Zelle⟨/1⟩ ⟨2/⟩")
+    assert target.endswith("⟨16/⟩ Bereich")
 
 
 def test_phrases_of_the_corpus_are_drawn_beside_them():
@@ -53,7 +91,8 @@ def test_phrases_of_the_corpus_are_drawn_beside_them():
     found = collections.Counter()
     for seed in range(50):
         (source, target), counts = annotate(pair, links=links, seed=seed)
-        assert target == pair[1]
+        assert re.sub("⟨.*?⟩", "", target) == pair[1]
+        assert target.count("⟨/") == source.count("⟨=⟩")
         assert counts["listed"] == 1
         assert counts["drawn"] == source.count("⟨=⟩") - 1 <= 3
         assert "⟨t⟩cell⟨=⟩Zelle⟨/t⟩" in source
