@@ -1,8 +1,8 @@
 """Distilled data: prepared data whose targets are a teacher's translations.
 
 The sources keep their ids, the dev split its files. What a source is paired
-with, an original target or one of its translations, is far apart in an
-epoch, so that a batch hardly has two of them.
+with, an original target or one of its translations, is in different shards
+where there are several, so that a batch hardly has two of them.
 """
 
 import itertools
