@@ -60,13 +60,24 @@ def keeps_placeholders(source: str, translation: str) -> bool:
 class _Catalog:
     """A `Document` of messages, each with a place for its translation.
 
+    Args:
+        path: of the file.
+        languages: tags of the messages and of the translations; None: not
+            known.
+        overwrite: whether messages with a translation are translated, too.
+
     Attributes:
         texts, skipped: see `Document`.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        path: pathlib.Path,
+        languages: tuple[str, str] | None = None,
+        overwrite: bool = False,
+    ) -> None:
         self.skipped: collections.Counter = collections.Counter()
-        self._messages: list[tuple[str, Any]] = []
+        self._messages = list(self._read(path, languages, overwrite))
 
     @property
     def texts(self) -> list[str]:
@@ -82,6 +93,10 @@ class _Catalog:
                 self.skipped[_PLACEHOLDERS_CHANGED] += 1
         return [self._content()]
 
+    def _read(self, path, languages, overwrite) -> Iterator[tuple[str, Any]]:
+        """Yields what is to be translated, and its place."""
+        raise NotImplementedError
+
     def _fill(self, place, text):
         raise NotImplementedError
 
@@ -92,31 +107,22 @@ class _Catalog:
 class GettextCatalog(_Catalog):
     """A .po file; what is translated is marked as fuzzy.
 
-    Args:
-        path: of the file.
-        language: of the translations, for a header that leaves it open.
-        overwrite: whether messages with a translation are translated, too.
+    A header that leaves the language open gets it.
 
     Raises:
         InputError: polib isn't installed, or the file is damaged.
     """
 
-    def __init__(
-        self,
-        path: pathlib.Path,
-        language: str | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        super().__init__()
+    def _read(self, path, languages, overwrite):
         self._file = parse_po(read_text(path), path)
-        if language and self._file.metadata.get("Language") == "":
-            self._file.metadata["Language"] = language.replace("-", "_")
+        if languages and self._file.metadata.get("Language") == "":
+            self._file.metadata["Language"] = languages[1].replace("-", "_")
         for entry in self._file:
             if entry.obsolete or (entry.translated() and not overwrite):
                 continue
-            self._messages.append((entry.msgid, (entry, 0)))
+            yield entry.msgid, (entry, 0)
             if entry.msgid_plural:
-                self._messages.append((entry.msgid_plural, (entry, 1)))
+                yield entry.msgid_plural, (entry, 1)
 
     def _fill(self, place, text):
         entry, number = place
@@ -176,55 +182,65 @@ def plural_form(catalog: Any, entry: Any, number: int) -> int:
     return form
 
 
-class XliffCatalog(_Catalog):
-    """An XLIFF file of version 1.2 or 2; targets are marked for review.
+class _XmlCatalog(_Catalog):
+    """A catalog in XML; without entities and other files."""
 
-    Args:
-        path: of the file.
-        language: of the translations, None: as the file says.
-        overwrite: whether units with a target are translated, too.
+    def _read_xml(self, path):
+        """The root of the tree."""
+        etree = installed("lxml.etree", "lxml")
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, load_dtd=False
+        )
+        # lxml decodes it, as its declaration says.
+        content = read_bytes(path, largest=LARGEST)
+        try:
+            root = etree.fromstring(content, parser)
+        except (etree.XMLSyntaxError, ValueError) as error:
+            raise InputError(f"{path}: damaged XML ({error})") from None
+        self._tree = root.getroottree()
+        return root
+
+    def _content(self):
+        etree = installed("lxml.etree", "lxml")
+        xml = etree.tostring(self._tree, xml_declaration=True, encoding="UTF-8")
+        return xml + b"\n"
+
+
+class XliffCatalog(_XmlCatalog):
+    """An XLIFF file of version 1.2 or 2; targets are marked for review.
 
     Raises:
         InputError: lxml isn't installed, or the file is damaged.
     """
 
-    def __init__(
-        self,
-        path: pathlib.Path,
-        language: str | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        super().__init__()
-        self._tree = _xml(path)
-        root = self._tree.getroot()
+    def _read(self, path, languages, overwrite):
+        root = self._read_xml(path)
         if _name(root) != "xliff":
             raise InputError(
                 f"{path}: no XLIFF file. Received: an element {_name(root)}"
             )
         self._is_2 = root.get("version", "1.2").startswith("2")
         unit_name = "segment" if self._is_2 else "trans-unit"
-        if language and self._is_2 and not root.get("trgLang"):
-            root.set("trgLang", language)
-        for unit in _named(root, unit_name):
+        if languages and self._is_2 and not root.get("trgLang"):
+            root.set("trgLang", languages[1])
+        for unit in root.iter(f"{{*}}{unit_name}"):
             for source, target in _segments(unit):
-                self._take(unit, source, target, overwrite)
-
-    def _take(self, unit, source, target, overwrite):
-        """Takes a source for a message if it is to be translated."""
-        has_target = (
-            target is not None
-            and _text(target).strip()
-            and _state(unit) not in UNTRANSLATED
-        )
-        if source is None or not _has_text(source):
-            return
-        if _is_closed(unit) or (has_target and not overwrite):
-            return
-        text, inline = _tagged(source)
-        kept = source.xpath("ancestor-or-self::*[@xml:space='preserve']")
-        if "\n" in text and not kept:
-            text = " ".join(text.split())  # The file's own lines.
-        self._messages.append((text, (unit, source, target, inline)))
+                has_target = (
+                    target is not None
+                    and _text(target).strip()
+                    and _state(unit) not in UNTRANSLATED
+                )
+                if source is None or not _has_text(source):
+                    continue
+                if _is_closed(unit) or (has_target and not overwrite):
+                    continue
+                text, inline = _tagged(source)
+                kept = source.xpath(
+                    "ancestor-or-self::*[@xml:space='preserve']"
+                )
+                if "\n" in text and not kept:
+                    text = " ".join(text.split())  # The file's own lines.
+                yield text, (unit, source, target, inline)
 
     def _fill(self, place, text):
         unit, source, target, inline = place
@@ -237,33 +253,23 @@ class XliffCatalog(_Catalog):
             _child(unit, "target").set("state", "needs-review-translation")
             unit.attrib.pop("approved", None)
 
-    def _content(self):
-        return _xml_bytes(self._tree)
 
-
-class TmxCatalog(_Catalog):
+class TmxCatalog(_XmlCatalog):
     """A TMX file; units without the target's language get it.
 
-    Args:
-        path: of the file.
-        languages: of the source and of the translations.
-        overwrite: whether units with a translation are translated, too.
-
     Raises:
-        InputError: lxml isn't installed, or the file is damaged or has no
-            unit in the source's language.
+        InputError: lxml isn't installed, the languages aren't known, or the
+            file is damaged or has no unit in the source's language.
     """
 
-    def __init__(
-        self,
-        path: pathlib.Path,
-        languages: tuple[str, str],
-        overwrite: bool = False,
-    ) -> None:
-        super().__init__()
-        self._tree = _xml(path)
+    def _read(self, path, languages, overwrite):
+        if languages is None:
+            raise InputError(
+                f"{path}: the languages aren't known here. Accepted: a .tmx "
+                "file with --run, --saved-model or --ctranslate2"
+            )
         source, self._language = languages
-        units = list(_named(self._tree.getroot(), "tu"))
+        units = list(self._read_xml(path).iter("{*}tu"))
         found = {
             language_of(each) for unit in units for each in _variants(unit)
         }
@@ -285,7 +291,7 @@ class TmxCatalog(_Catalog):
             if segment is None or not _has_text(segment):
                 continue
             text, inline = _tagged(segment)
-            self._messages.append((text, (unit, ours, theirs, inline)))
+            yield text, (unit, ours, theirs, inline)
 
     def _fill(self, place, text):
         unit, ours, theirs, inline = place
@@ -296,41 +302,15 @@ class TmxCatalog(_Catalog):
             unit.append(theirs)
         _replace(_child(theirs, "seg"), text, inline)
 
-    def _content(self):
-        return _xml_bytes(self._tree)
-
-
-def _xml(path):
-    """The tree of an XML file, without entities and other files."""
-    etree = installed("lxml.etree", "lxml")
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False
-    )
-    # lxml decodes it, as its declaration says.
-    content = read_bytes(path, largest=LARGEST)
-    try:
-        return etree.ElementTree(etree.fromstring(content, parser))
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise InputError(f"{path}: damaged XML ({error})") from None
-
-
-def _xml_bytes(tree):
-    etree = installed("lxml.etree", "lxml")
-    return etree.tostring(tree, xml_declaration=True, encoding="UTF-8") + b"\n"
-
 
 def _name(element):
     """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
-def _named(element, name) -> Iterator:
-    return (each for each in element.iter("{*}*") if _name(each) == name)
-
-
 def _child(element, name):
     """The first child of a name; None if there is none."""
-    return next(iter(element.findall(f"{{*}}{name}")), None)
+    return element.find(f"{{*}}{name}")
 
 
 def _text(element):
@@ -446,7 +426,7 @@ def _marks(element):
     """The segments in an element, by their `mid`."""
     return {
         each.get("mid"): each
-        for each in _named(element, "mrk")
+        for each in element.iter("{*}mrk")
         if each.get("mtype") == "seg"
     }
 

@@ -1,8 +1,8 @@
 """Formats of documents, by the ending of a file's name."""
 
+import functools
 import pathlib
 from collections.abc import Callable
-from typing import NamedTuple
 
 from keras_transformer.documents.catalogs import (
     GettextCatalog,
@@ -35,56 +35,24 @@ UNREAD = set(
 )
 
 
-class _Options(NamedTuple):
-    """What `open_document` was given beside a path and a format."""
-
-    languages: tuple[str, str] | None
-    field: str | None
-    overwrite: bool
-
-
-def _tmx(path, options):
-    if options.languages is None:
-        raise InputError(
-            f"{path}: the languages aren't known here. Accepted: a .tmx file "
-            "with --run, --saved-model or --ctranslate2"
-        )
-    return TmxCatalog(path, options.languages, options.overwrite)
-
-
-def _po(path, options):
-    return GettextCatalog(path, _target(options), options.overwrite)
-
-
-def _xliff(path, options):
-    return XliffCatalog(path, _target(options), options.overwrite)
-
-
-def _target(options):
-    return options.languages[1] if options.languages else None
-
-
-_Open = Callable[[pathlib.Path, _Options], Document]
-_WITH_FIELD: dict[str, _Open] = {
-    "csv": lambda path, options: Table(path, options.field, ","),
-    "jsonl": lambda path, options: JsonLines(path, options.field),
-    "tsv": lambda path, options: Table(path, options.field, "\t"),
+_WITH_FIELD: dict[str, Callable[..., Document]] = {
+    "csv": functools.partial(Table, delimiter=","),
+    "jsonl": JsonLines,
+    "tsv": functools.partial(Table, delimiter="\t"),
 }
-_CATALOGS: dict[str, _Open] = {
-    "po": _po,
-    "tmx": _tmx,
-    "xliff": _xliff,
+_CATALOGS: dict[str, Callable[..., Document]] = {
+    "po": GettextCatalog,
+    "tmx": TmxCatalog,
+    "xliff": XliffCatalog,
 }
-_OPEN: dict[str, _Open] = {
-    **_WITH_FIELD,
-    **_CATALOGS,
-    "docx": lambda path, _: WordDocument(path),
-    "html": lambda path, _: Html(path),
-    "md": lambda path, _: Markdown(path),
-    "srt": lambda path, _: Subtitles(path),
-    "vtt": lambda path, _: Subtitles(path),
+_OTHERS: dict[str, Callable[[pathlib.Path], Document]] = {
+    "docx": WordDocument,
+    "html": Html,
+    "md": Markdown,
+    "srt": Subtitles,
+    "vtt": Subtitles,
 }
-FORMATS = (LINES, *sorted(_OPEN))
+FORMATS = (LINES, *sorted((*_WITH_FIELD, *_CATALOGS, *_OTHERS)))
 
 
 def format_of(path: pathlib.PurePath) -> str:
@@ -123,4 +91,8 @@ def open_document(
         raise InputError(
             f"--overwrite goes with {', '.join(_CATALOGS)}. Received: {format}"
         )
-    return _OPEN[format](path, _Options(languages, field, overwrite))
+    if format in _WITH_FIELD:
+        return _WITH_FIELD[format](path, field)
+    if format in _CATALOGS:
+        return _CATALOGS[format](path, languages, overwrite)
+    return _OTHERS[format](path)
