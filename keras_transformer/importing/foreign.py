@@ -13,14 +13,8 @@ import numpy as np
 
 from keras_transformer.config.model import ModelConfig
 from keras_transformer.constants import PAD_ID, START_ID
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 
-ACTIVATIONS = {
-    "relu": "relu",
-    "swish": "swish",
-    "silu": "swish",
-    "gelu": "gelu",
-}
 # As low as a token that is never predicted needs to be. Much lower would
 # spoil label smoothing, which sums over all tokens.
 _NEVER = 100.0
@@ -37,7 +31,7 @@ class ForeignModel:
         tensors: arrays by transformers' names.
         sizes: `{"d_model": ..., "num_heads": ..., "d_ff": ...,
             "num_encoder_layers": ..., "num_decoder_layers": ...}`.
-        activation: one of `ACTIVATIONS`.
+        activation: as `model.activation`, or "silu", another name of swish.
         tied_embeddings: as `model.tied_embeddings`.
         vocabularies: ids by tokens, of source and target.
         paddings: id of `<pad>` of each side; None where there is none.
@@ -50,8 +44,7 @@ class ForeignModel:
         punctuation: "moses" if its text was normalised by Moses' script,
             else "none".
         files: that the run is made of.
-        sections: what `model` and `data` of the configuration hold beyond
-            Marian's.
+        section: what `model` of the configuration holds beyond Marian's.
         padding_is_predicted: whether `<pad>` has a probability.
         accepted_positions: kinds that the model can compute with, the first
             by default.
@@ -79,7 +72,7 @@ class ForeignModel:
     files: tuple[pathlib.Path, ...]
     languages: tuple[str, str] = ("", "")
     punctuation: Literal["none", "moses"] = "none"
-    sections: dict[str, dict] = dataclasses.field(default_factory=dict)
+    section: dict[str, Any] = dataclasses.field(default_factory=dict)
     padding_is_predicted: bool = False
     accepted_positions: tuple[str, ...] = ("tensor2tensor", "sinusoidal")
     language_tokens: Literal["none", "both", "target"] = "none"
@@ -95,9 +88,10 @@ class ForeignModel:
                 as transformers does.
         """
         as_marian = positions == "tensor2tensor"
+        is_silu = self.activation == "silu"
         return {
             **self.sizes,
-            "activation": ACTIVATIONS[self.activation],
+            "activation": "swish" if is_silu else self.activation,
             "norm": "post",
             "layer_norm_epsilon": 1e-6 if as_marian else 1e-5,
             "tied_embeddings": self.tied_embeddings,
@@ -107,8 +101,42 @@ class ForeignModel:
             "max_length": self.max_length,
             "attention_dropout": 0.0,
             "feedforward_dropout": 0.0,
-            **self.sections.get("model", {}),
+            **self.section,
         }
+
+
+def refused(
+    path: pathlib.Path, key: str, value: object, accepted: object
+) -> InputError:
+    """Error of a setting by which a model would be computed otherwise.
+
+    Args:
+        path: of the settings.
+        key: of the value.
+        value: that is there.
+        accepted: what would be understood.
+    """
+    return InputError(
+        f"{path}: {key} is {shown(value, 60)}, which isn't understood. "
+        f"Accepted: {accepted}"
+    )
+
+
+def require_understood(
+    path: pathlib.Path, settings: dict[str, Any], understood: dict[str, Any]
+) -> None:
+    """Refuses settings of another value than the one that is understood.
+
+    A key that isn't there has that value, and so has an empty one where that
+    value is empty.
+
+    Raises:
+        InputError: names the first.
+    """
+    for key, accepted in understood.items():
+        value = settings.get(key, accepted)
+        if value != accepted and (value or accepted):
+            raise refused(path, key, value, repr(accepted))
 
 
 def weights_of(

@@ -11,7 +11,11 @@ import re
 from typing import Any
 
 from keras_transformer.errors import InputError, shown
-from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
+from keras_transformer.importing.foreign import (
+    ForeignModel,
+    refused,
+    require_understood,
+)
 from keras_transformer.importing.generation import SETTINGS, search_settings
 from keras_transformer.importing.raw_tensors import read_safetensors
 from keras_transformer.importing.tensors import read_state_dict
@@ -20,24 +24,24 @@ from keras_transformer.system.checksums import is_bare_name
 from keras_transformer.system.files import read_json
 
 CONFIG = "config.json"
-# What the model would compute otherwise, by the values that are understood.
+# What the model would compute otherwise, by the value that is understood.
 # Four of Marian's were last read by transformers 3, whose models these are.
 _UNDERSTOOD = {
-    "model_type": ("marian",),
-    "scale_embedding": (True,),
-    "normalize_before": (False,),
-    "normalize_embedding": (False,),
-    "add_final_layer_norm": (False,),
-    "static_position_embeddings": (True,),
-    "tie_encoder_decoder": (False,),
-    "quantization_config": (None,),
+    "model_type": "marian",
+    "scale_embedding": True,
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "add_final_layer_norm": False,
+    "static_position_embeddings": True,
+    "tie_encoder_decoder": False,
+    "quantization_config": None,
 }
 _UNDERSTOOD_M2M100 = {
-    "model_type": ("m2m_100",),
-    "scale_embedding": (True,),
-    "tie_word_embeddings": (True,),
-    "tie_encoder_decoder": (False,),
-    "quantization_config": (None,),
+    "model_type": "m2m_100",
+    "scale_embedding": True,
+    "tie_word_embeddings": True,
+    "tie_encoder_decoder": False,
+    "quantization_config": None,
 }
 # All else that transformers reads or writes for both classes, and that
 # computes nothing here: in training, of a tokenizer, about the file itself.
@@ -107,7 +111,6 @@ _M2M100_DEFAULTS = {
     _POSITIONS: 1024,
 }
 _LARGEST_TOKENIZER = 1 << 26  # Bytes; that of NLLB has 17 million.
-_LARGEST = 1 << 16  # Of any size; the largest models have 16,384.
 
 
 def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
@@ -170,7 +173,7 @@ def _read_marian(folder, config):
             *(folder / name for name in names),
             *spm,
         ),
-        sections={"model": _dropouts(folder / CONFIG, config)},
+        section=_dropouts(config),
         added_tokens=frozenset(added.values()) - vocabularies[0].keys(),
         left_out=left_out,
     )
@@ -203,15 +206,8 @@ def _read_m2m100(folder, config):
     vocabulary = _with_codes(files[0], added | tokens, rows)
     spm = folder / "sentencepiece.bpe.model"
     end = vocabulary["</s>"]
-    for key, value, accepted in (
-        ("decoder_start_token_id", config.get("decoder_start_token_id"), end),
-        ("legacy_behaviour", described.get("legacy_behaviour", False), False),
-    ):
-        if value != accepted:
-            raise InputError(
-                f"{folder}: {key} is {shown(value, 60)}, which isn't "
-                f"understood. Accepted: {accepted}"
-            )
+    require_understood(path, config, {"decoder_start_token_id": end})
+    require_understood(folder, described, {"legacy_behaviour": False})
     kind = "NLLB" if is_nllb else "SMaLL-100" if is_small else "M2M100"
     # The first token is that of the target's language.
     first = {"forced_bos_token_id": None}
@@ -229,13 +225,11 @@ def _read_m2m100(folder, config):
         decoding=decoding,
         languages=_languages(described, "src_lang", "tgt_lang"),
         files=(path, *weights, *files, spm),
-        sections={
-            "model": {
-                "norm": "pre",
-                "layer_norm_epsilon": 1e-5,
-                "first_position": 2,
-                **_dropouts(path, config),
-            }
+        section={
+            "norm": "pre",
+            "layer_norm_epsilon": 1e-5,
+            "first_position": 2,
+            **_dropouts(config),
         },
         padding_is_predicted=True,
         accepted_positions=("tensor2tensor",),
@@ -249,10 +243,8 @@ def _m2m100_tokens(folder, described, vocabulary):
     """Tokens by ids: those of `vocab.json`, then the languages'."""
     name = described.get("language_codes", "m2m100")
     if name not in [*_LANGUAGES]:
-        raise InputError(
-            f"{folder}: language_codes is {shown(name, 60)}. Accepted: "
-            f"{' or '.join(_LANGUAGES)}"
-        )
+        accepted = " or ".join(_LANGUAGES)
+        raise refused(folder, "language_codes", name, accepted)
     tokens = {number: token for token, number in vocabulary.items()}
     codes = [f"__{code}__" for code in _LANGUAGES[name].split()]
     return tokens | dict(enumerate(codes, len(tokens)))
@@ -310,21 +302,19 @@ def _table_rows(folder, config, tensors, key, name):
     Raises:
         InputError: it says otherwise, or there is no such table.
     """
-    table = tensors.get(name)
-    if table is None or table.ndim != 2 or table.shape[1] != config["d_model"]:
+    table, width = tensors.get(name), config.get("d_model")
+    if table is None or table.ndim != 2 or table.shape[1] != width:
         shape = () if table is None else table.shape
         found = " x ".join(map(str, shape)) or "not there"
         raise InputError(
             f"{folder}: {name} is {found}, where config and vocabulary say "
-            f"rows of {config['d_model']}"
+            f"rows of {shown(width, 60)}"
         )
     rows = table.shape[0]
     size = config.get(key) or config.get("vocab_size", rows)
     if size != rows:
-        raise InputError(
-            f"{folder / CONFIG}: {key} is {shown(size, 60)}, but the "
-            f"embedding has {rows} rows. Accepted: {rows}"
-        )
+        accepted = f"{rows}, the rows of the embedding"
+        raise refused(folder / CONFIG, key, size, accepted)
     return rows
 
 
@@ -414,7 +404,7 @@ def _find_weights(folder):
 def _shape(config):
     """Sizes, activation and positions, as `ForeignModel` has them."""
     return {
-        "sizes": {ours: config[theirs] for ours, theirs in _SIZES.items()},
+        "sizes": {ours: config.get(key) for ours, key in _SIZES.items()},
         "activation": config["activation_function"],
         "max_length": config[_POSITIONS],
     }
@@ -425,58 +415,29 @@ def _optional(path):
 
 
 def _check(path, config, understood):
-    for key, accepted in understood.items():
-        value = config.get(key, accepted[0])
-        if value not in accepted:
-            raise InputError(
-                f"{path}: {key} is {shown(value, 60)}, which isn't understood. "
-                f"Accepted: {accepted[0]!r}"
-            )
-    if config["activation_function"] not in [*ACTIVATIONS]:
-        raise InputError(
-            f"{path}: activation_function is "
-            f"{shown(config['activation_function'], 60)}. Accepted: "
-            f"{', '.join(ACTIVATIONS)}"
-        )
-    for key in (*_SIZES.values(), _POSITIONS):
-        value = config.get(key)
-        if type(value) is not int or not 1 <= value <= _LARGEST:
-            raise InputError(
-                f"{path}: {key} is {shown(value, 60)}. Accepted: 1 to "
-                f"{_LARGEST}"
-            )
+    require_understood(path, config, understood)
     for key in ("attention_heads", "ffn_dim"):
-        sides = [config.get(f"{s}_{key}") for s in ("encoder", "decoder")]
-        if sides[0] != sides[1]:
-            raise InputError(
-                f"{path}: {key} of encoder and decoder differ "
-                f"({shown(sides[0], 60)} and {shown(sides[1], 60)}), which "
-                "isn't understood"
-            )
+        theirs, accepted = f"decoder_{key}", config.get(f"encoder_{key}")
+        if config.get(theirs) != accepted:
+            accepted = f"{shown(accepted, 60)}, as of the encoder"
+            raise refused(path, theirs, config.get(theirs), accepted)
 
 
-def _dropouts(path, config):
+def _dropouts(config):
     """Dropout of the training, for training the model further."""
-    rates = {
+    return {
         ours: config[theirs]
         for ours, theirs in _DROPOUTS.items()
         if theirs in config
     }
-    for name, rate in rates.items():
-        if type(rate) not in (int, float) or not 0 <= rate < 1:
-            raise InputError(
-                f"{path}: {_DROPOUTS[name]} is {shown(rate, 60)}. Accepted: at "
-                "least 0, below 1"
-            )
-    return rates
 
 
 def _start(folder, config, vocabulary):
     start = config.get("decoder_start_token_id", vocabulary.get("<pad>"))
     if type(start) is not int or not 0 <= start < len(vocabulary):
-        raise InputError(
-            f"{folder / CONFIG}: decoder_start_token_id is "
-            f"{shown(start, 60)}, no id of the vocabulary"
+        accepted = "an id of the vocabulary"
+        raise refused(
+            folder / CONFIG, "decoder_start_token_id", start, accepted
         )
     return start
 

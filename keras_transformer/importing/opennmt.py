@@ -20,7 +20,11 @@ from keras_transformer.importing.folders import (
     read_head,
     read_yaml,
 )
-from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
+from keras_transformer.importing.foreign import (
+    ForeignModel,
+    refused,
+    require_understood,
+)
 from keras_transformer.importing.raw_tensors import read_checkpoint
 from keras_transformer.importing.vocabulary import read_lines
 from keras_transformer.system.files import read_bytes
@@ -49,7 +53,10 @@ _CATALOG: dict[str, dict] = {
     "ScalingNmtEnDe": {"num_heads": 16, "dropout": 0.3},
     "ScalingNmtEnFr": {"num_heads": 16},
 }
-_POSITIONS = "SinusoidalPositionEncoder"
+_UNDERSTOOD = {
+    "position_encoder_class": "SinusoidalPositionEncoder",
+    "maximum_relative_position": None,
+}
 
 _VARIABLE = re.compile(
     r"(encoder|decoder)/layers/(\d+)/(self_attention|attention/0|ffn)/"
@@ -152,15 +159,13 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
         max_length=_MAX_LENGTH,
         decoding=_decoding(settings),
         files=tuple(dict.fromkeys(files)),
-        sections={
-            "model": {
-                "norm": "pre" if _FINAL_NORM in tensors else "post",
-                "layer_norm_epsilon": _EPSILON,
-                "first_position": 1,
-                "source_start": controls["start"],
-                "source_end": controls["end"],
-                "dropout": arguments["dropout"],
-            },
+        section={
+            "norm": "pre" if _FINAL_NORM in tensors else "post",
+            "layer_norm_epsilon": _EPSILON,
+            "first_position": 1,
+            "source_start": controls["start"],
+            "source_end": controls["end"],
+            "dropout": arguments["dropout"],
         },
         padding_is_predicted=True,
         accepted_positions=("tensor2tensor",),
@@ -271,32 +276,12 @@ def _read_description(path):
             f"call of {', '.join(_CATALOG)}"
         )
     (given,) = calls
-    heads = given.get("num_heads", 8)
-    if type(heads) is not int or heads < 1:
-        raise InputError(f"{path}: num_heads isn't a number in the call")
-    activation = given.get("ffn_activation", "relu")
-    if activation not in ACTIVATIONS:
-        raise InputError(
-            f"{path}: ffn_activation is {shown(activation, 60)}. Accepted: "
-            f"{', '.join(ACTIVATIONS)}"
-        )
-    for key, accepted in (
-        ("position_encoder_class", _POSITIONS),
-        ("maximum_relative_position", None),
-    ):
-        if given.get(key, accepted) != accepted:
-            raise InputError(
-                f"{path}: {key} is {shown(given[key], 60)}, which isn't "
-                f"understood. Accepted: {accepted}"
-            )
+    require_understood(path, given, _UNDERSTOOD)
     dropout = given.get("dropout")
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
         dropout = 0.1  # As in the catalog; a name's value can't be known.
-    return {
-        "num_heads": heads,
-        "ffn_activation": activation,
-        "dropout": dropout,
-    }
+    usual = {"num_heads": 8, "ffn_activation": "relu"}
+    return {**usual, **given, "dropout": dropout}
 
 
 def _model_of(node):
@@ -345,11 +330,11 @@ def _sentencepiece(folder, path, data, side):
         plain = params.get("mode") == "none" and "sp_model_path" in params
         if kind == "OpenNMTTokenizer" and plain and not extra:
             return inside(folder, path, "sp_model_path", params)
-    raise InputError(
-        f"{path}: {key} is {shown(value)}, which isn't understood. Accepted: "
+    accepted = (
         "none, SpaceTokenizer, SentencePieceTokenizer, or OpenNMTTokenizer of "
         "mode none with sp_model_path alone"
     )
+    raise refused(path, key, value, accepted)
 
 
 def _controls(path, data):
@@ -366,10 +351,7 @@ def _controls(path, data):
             for name in ("start", "end")
         }
     if not all(controls["target"].values()):
-        raise InputError(
-            f"{path}: target_sequence_controls is {controls['target']}, which "
-            "isn't understood. Accepted: start and end true"
-        )
+        raise refused(path, key, controls["target"], "start and end true")
     return controls["source"]
 
 

@@ -13,14 +13,17 @@ from keras_transformer.importing.folders import (
     read_yaml,
     yaml_mapping,
 )
-from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
+from keras_transformer.importing.foreign import (
+    ForeignModel,
+    refused,
+    require_understood,
+)
 from keras_transformer.importing.tensors import read_npz
 from keras_transformer.importing.vocabulary import read_vocabulary
 
 DECODER = "decoder.yml"
 _SETTINGS = "special:model.yml"
-# What Marian would compute otherwise, by the value that is understood. A key
-# that isn't there has it.
+# What Marian would compute otherwise, by the value that is understood.
 _UNDERSTOOD = {
     "type": "transformer",
     "input-types": [],
@@ -54,6 +57,7 @@ _SIZES = {
     "num_encoder_layers": "enc-depth",
     "num_decoder_layers": "dec-depth",
 }
+_ACTIVATION = "transformer-ffn-activation"
 _LETTERS = {"q": "q", "k": "k", "v": "v", "o": "out"}
 _NORMS = {"scale": "weight", "bias": "bias"}
 _MAX_LENGTH = 512
@@ -78,7 +82,7 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
         kind="Marian",
         tensors=_renamed(weights, arrays, settings),
         sizes={ours: settings[theirs] for ours, theirs in _SIZES.items()},
-        activation=settings["transformer-ffn-activation"],
+        activation=settings[_ACTIVATION],
         tied_embeddings=_tied(weights, settings),
         vocabularies=(source, target),
         paddings=(None, None),
@@ -104,10 +108,8 @@ def _named_files(folder, decoder):
     for key, value, count in (("models", models, 1), ("vocabs", names, 2)):
         fits = isinstance(value, list) and len(value) == count
         if not fits or not all(isinstance(name, str) for name in value):
-            raise InputError(
-                f"{path}: {key} is {shown(value, 60)}. Accepted: {count} file "
-                f"name{'s' * (count > 1)}"
-            )
+            accepted = f"{count} file name{'s' * (count > 1)}"
+            raise refused(path, key, value, accepted)
     for name in (*models, *names):
         if pathlib.PurePath(name).name != name:
             raise InputError(
@@ -135,26 +137,15 @@ def _settings(path, arrays):
         raise InputError(f"{path}: no {_SETTINGS} in it, not a Marian model")
     content = raw.tobytes().rstrip(b"\0")
     settings = yaml_mapping(content, f"{path}: {_SETTINGS}")
-    for key, accepted in _UNDERSTOOD.items():
-        value = settings.get(key, accepted)
-        if value != accepted and (value or accepted):
-            raise InputError(
-                f"{path}: {key} is {shown(value, 60)}, which isn't understood. "
-                f"Accepted: {accepted!r}"
-            )
-    activation = settings.get("transformer-ffn-activation", "swish")
-    if activation not in [*ACTIVATIONS] or activation == "gelu":
-        raise InputError(
-            f"{path}: transformer-ffn-activation is {shown(activation, 60)}. "
-            "Accepted: relu, swish"
-        )
+    require_understood(path, settings, _UNDERSTOOD)
+    activation = settings.setdefault(_ACTIVATION, "swish")
+    if activation not in ("relu", "silu", "swish"):
+        raise refused(path, _ACTIVATION, activation, "relu, swish")
     for key in _SIZES.values():
-        if type(settings.get(key)) is not int or settings[key] < 1:
-            raise InputError(
-                f"{path}: {key} is {shown(settings.get(key), 60)}. Accepted: "
-                "1 or more"
-            )
-    return {**settings, "transformer-ffn-activation": activation}
+        size = settings.get(key)
+        if type(size) is not int or size < 1:
+            raise refused(path, key, size, "1 or more")
+    return settings
 
 
 def _tied(path, settings):
@@ -229,12 +220,7 @@ def _renamed_embeddings(path, arrays):
 
 
 def _decoding(folder, decoder):
-    if decoder.get("word-penalty"):
-        raise InputError(
-            f"{folder / DECODER}: word-penalty is "
-            f"{shown(decoder['word-penalty'], 60)}, which isn't understood. "
-            "Accepted: 0"
-        )
+    require_understood(folder / DECODER, decoder, {"word-penalty": 0})
     alpha = decoder.get("normalize", 0)
     return {
         "beam_size": decoder.get("beam-size", 12),

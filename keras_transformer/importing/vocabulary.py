@@ -5,6 +5,7 @@ a vocabulary that both sides mostly share. Here ids come from the SentencePiece
 model itself: it is made again, with its pieces in the vocabulary's order.
 """
 
+import copy
 import pathlib
 import re
 from collections.abc import Collection, Sequence
@@ -254,17 +255,11 @@ def _reorder(model, vocabulary, order, path, added):
             pieces.append(_Piece(piece=token, type=unused, score=_NEVER))
     known = len(pieces)
     pieces += own.values()
-    pieces = [_copy(piece) for piece in pieces]
+    pieces = copy.deepcopy(pieces)
     del model.pieces[:]
     model.pieces.extend(pieces)
     _describe(model)
     return known
-
-
-def _copy(piece):
-    copied = _Piece()
-    copied.CopyFrom(piece)
-    return copied
 
 
 def _describe(model):

@@ -197,11 +197,11 @@ def test_punctuation_is_normalised_if_the_pipeline_did(copy, tmp_path):
     assert odd == plain
 
 
-@pytest.mark.parametrize("rate", [1, -0.1, "0.1", None, True])
+@pytest.mark.parametrize("rate", [1, -0.1, "x", None, True])
 def test_dropout_that_is_no_share_is_refused(rate, copy, tmp_path):
     folder = copy()
     change(folder, attention_dropout=rate)
-    with pytest.raises(InputError, match="attention_dropout is .*Accepted"):
+    with pytest.raises(InputError, match="attention_dropout (must|takes)"):
         import_run(folder, tmp_path / "run", **LANGUAGES)
     assert not (tmp_path / "run").exists()
 
