@@ -27,6 +27,20 @@ def require_kind(value: object, kind: type, name: str) -> None:
         )
 
 
+def not_installed(package: str, extra: str, other: str = "") -> InputError:
+    """The error of a package that is missing.
+
+    Args:
+        package: its name.
+        extra: of this package, by which it is installed.
+        other: what would be accepted, too, after a comma.
+    """
+    return InputError(
+        f"{package} isn't installed. Accepted: pip install '.[{extra}]' in the "
+        f"project's folder{other and ', '}{other}"
+    )
+
+
 def shown(value: object, most: int = 100) -> str:
     """A value as a message repeats it: `repr`, cut where it is long.
 

@@ -28,7 +28,7 @@ from keras_transformer.cli.options import (
     is_given,
     setting_options,
 )
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, not_installed
 
 # Options of which each kind of picture has some.
 _OPTIONS = ("run", "data", "text", "translation", "weights", "set", "layer")
@@ -104,10 +104,7 @@ def run(arguments: argparse.Namespace) -> None:
         if given is not None:
             setattr(arguments, name, argument_text(given, flag(name)))
     if importlib.util.find_spec("matplotlib") is None:
-        raise InputError(
-            "plot needs Matplotlib, which isn't installed. Accepted: "
-            "pip install '.[plots]' in the project's folder"
-        )
+        raise not_installed("Matplotlib", "plots")
     load_tensorflow()
     path = arguments.out or f"{arguments.kind}.svg"
     plots.check_format(path)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import load_tensorflow, say
 from keras_transformer.cli.options import add_number, flag, integer, seconds
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, not_installed
 from keras_transformer.exporting.ctranslate2_folder import require_ctranslate2
 from keras_transformer.exporting.registry.version_folders import version_folders
 from keras_transformer.serving.server import engines
@@ -231,10 +231,7 @@ def _extra():
     try:
         yield
     except ImportError as error:
-        raise InputError(
-            f"serve needs the package {error.name} here. Accepted: "
-            "pip install '.[serving]' in the project's folder"
-        ) from None
+        raise not_installed(str(error.name), "serving") from None
 
 
 def _serve(arguments):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
 from keras_transformer.documents.markup import MARKUP
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, not_installed
 from keras_transformer.languages import (
     base_language,
     fraction_in_scripts,
@@ -58,10 +58,7 @@ def check_filters(config: DataConfig) -> None:
     if "language" not in config.filters:
         return
     if importlib.util.find_spec(_PACKAGE) is None:
-        raise InputError(
-            f"the filter language needs {_PACKAGE}. Accepted: pip install "
-            "'.[filters]' in the project's folder, or other data.filters"
-        )
+        raise not_installed(_PACKAGE, "filters", "or other data.filters")
     languages = config.source_language, config.target_language
     if not any(_code(language) in _identifier()[1] for language in languages):
         raise InputError(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Protocol
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, not_installed
 from keras_transformer.system.files import read_bytes
 
 # Bytes of a file that is held in memory with all its texts.
@@ -78,7 +78,4 @@ def installed(module: str, package: str | None = None) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise InputError(
-            f"{package or module} isn't installed. Accepted: pip install "
-            "'.[files]' in the project's folder"
-        ) from None
+        raise not_installed(package or module, "files") from None

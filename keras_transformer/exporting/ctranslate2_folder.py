@@ -18,7 +18,7 @@ import pathlib
 
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, not_installed
 from keras_transformer.system.checksums import is_bare_name
 from keras_transformer.system.files import read_json
 
@@ -52,10 +52,7 @@ _LEFT_OUT = {
 def require_ctranslate2() -> None:
     """Raises `InputError` if the package isn't installed."""
     if importlib.util.find_spec("ctranslate2") is None:
-        raise InputError(
-            "CTranslate2 isn't installed. Accepted: pip install "
-            "'.[ctranslate2]' in the project's folder"
-        )
+        raise not_installed("CTranslate2", "ctranslate2")
 
 
 def require_search(decoding: DecodingConfig) -> None:

@@ -10,10 +10,11 @@ import hashlib
 import io
 import os
 import pathlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, not_installed
 from keras_transformer.system.files import check_free, new_folder, writing
 
 _CHUNK = 4 << 20
@@ -68,20 +69,16 @@ class RemotePath:
 
     def describe(self) -> dict:
         """As `checksums.describe_file`. Raises as `open` does."""
-        size, digest = 0, hashlib.sha256()
         with self.open() as file:
-            while content := file.read(_CHUNK):
-                size += len(content)
-                digest.update(content)
-        return {"name": self.name, "bytes": size, "sha256": digest.hexdigest()}
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"name": self.name, "bytes": self.size(), "sha256": digest}
 
     def put(self, path: pathlib.Path) -> None:
         """Writes the content of a local file. Raises as `open` does."""
         system, target = self._resolved()
         system.create_dir(target.rpartition("/")[0], recursive=True)
         with path.open("rb") as file, system.open_output_stream(target) as out:
-            while content := file.read(_CHUNK):
-                out.write(content)
+            shutil.copyfileobj(file, out, _CHUNK)
 
     def fetch(self, folder: pathlib.Path) -> None:
         """Copies the files of this folder into a local one, not its folders.
@@ -94,8 +91,7 @@ class RemotePath:
                     (self / info.base_name).open() as file,
                     (folder / info.base_name).open("wb") as out,
                 ):
-                    while content := file.read(_CHUNK):
-                        out.write(content)
+                    shutil.copyfileobj(file, out, _CHUNK)
 
     def remove(self) -> None:
         """Removes a folder and all that it holds, if it is there."""
@@ -132,11 +128,8 @@ class RemotePath:
             import pyarrow
             from pyarrow import fs
         except ImportError:
-            raise InputError(
-                f"{self}: needs pyarrow, which isn't installed. Accepted: "
-                "after pip install '.[spark]' in the project's folder, or a "
-                "local path"
-            ) from None
+            name = f"{self}: pyarrow"
+            raise not_installed(name, "spark", "or a local path") from None
         try:
             return fs.FileSystem.from_uri(self.uri)
         except pyarrow.ArrowException as error:

@@ -130,4 +130,4 @@ def test_addresses_without_pyarrow_are_refused(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     command = ["prepare", "--train", corpora[0].as_uri()]
     command += ["--out", tmp_path / "out"]
-    refuses(*command, says=["needs pyarrow, which isn't installed"])
+    refuses(*command, says=["pyarrow isn't installed"])

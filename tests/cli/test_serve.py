@@ -130,5 +130,5 @@ def test_without_the_extra_the_user_is_told_what_to_install(
     )
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "needs the package uvicorn" in err
+    assert "uvicorn isn't installed" in err
     assert "pip install '.[serving]'" in err

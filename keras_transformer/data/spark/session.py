@@ -13,10 +13,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, not_installed
 from keras_transformer.system.interpreters import safe_path
 
-_INSTALL = "pip install '.[spark]' in the project's folder"
 _OLDEST_JAVA = 17
 # Pairs that go to Python together, and their bytes (Spark 4.1 and later).
 _BATCH_ROWS, _BATCH_BYTES = 4096, 64 << 20
@@ -103,10 +102,7 @@ def _settings(master):
 def _require_packages():
     for name in ("pyspark", "pyarrow", "pandas"):
         if importlib.util.find_spec(name) is None:
-            raise InputError(
-                f"the engine spark needs {name}, which isn't installed. "
-                f"Accepted: after {_INSTALL}, or the engine local"
-            )
+            raise not_installed(name, "spark", "or the engine local")
 
 
 def _require_java():

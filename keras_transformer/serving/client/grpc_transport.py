@@ -8,7 +8,7 @@ import time
 
 from keras_transformer.contract import protobuf
 from keras_transformer.contract.status import Code, VersionState
-from keras_transformer.errors import InputError
+from keras_transformer.errors import not_installed
 from keras_transformer.serving.client.request_errors import (
     InvalidRequestError,
     RequestError,
@@ -156,9 +156,6 @@ def _grpc():
     try:
         import grpc
     except ImportError:
-        raise InputError(
-            "grpc:// needs the package grpcio here. Accepted: pip install "
-            "'.[serving]' in the project's folder, or http:// and the REST "
-            "port"
-        ) from None
+        other = "or http:// and the REST port"
+        raise not_installed("grpcio", "serving", other) from None
     return grpc
