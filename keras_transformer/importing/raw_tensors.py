@@ -6,10 +6,13 @@ end the process over a checkpoint whose list was made up, so it isn't asked.
 """
 
 import collections
+import contextlib
 import json
 import math
 import pathlib
 import struct
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -39,7 +42,7 @@ _FOOTER, _MAGIC = 48, bytes.fromhex("57fb808b247547db")  # Of LevelDB's tables.
 _MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"  # What an optimizer keeps of a variable.
 # What Python and NumPy raise while a damaged file is read.
-DAMAGE = (
+_DAMAGE = (
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -49,6 +52,8 @@ DAMAGE = (
     TypeError,
     ValueError,
     struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
 )
 
 
@@ -63,7 +68,7 @@ def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
         InputError: it can't be read, is damaged, or is quantised.
     """
     path = pathlib.Path(path)
-    try:
+    with reading(path, "a safetensors file"):
         size = path.stat().st_size
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
@@ -79,10 +84,6 @@ def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
             name: _safetensor(name, entry, data)
             for name, entry in header.items()
         }
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except DAMAGE as error:
-        raise damaged(path, "a safetensors file", error) from None
 
 
 def _safetensor(name, entry, data):
@@ -129,7 +130,7 @@ def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
     """
     prefix = pathlib.Path(prefix)
     content = read_bytes(f"{prefix}.index", largest=_LARGEST_INDEX)
-    try:
+    with reading(prefix, "a checkpoint"):
         entries, shards = _entries(content)
         extents = collections.defaultdict(list)
         for name, entry in entries.items():
@@ -149,11 +150,6 @@ def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
                 files[shard] = np.memmap(f"{prefix}.data-{shard}", mode="r")
             variables[name] = _variable(name, entry, files[shard])
         return variables
-    except OSError as error:
-        path = error.filename or prefix
-        raise InputError(f"{path}: {error.strerror}") from None
-    except DAMAGE as error:
-        raise damaged(prefix, "a checkpoint", error) from None
 
 
 def _entries(content):
@@ -300,14 +296,20 @@ def as_float32(data: np.ndarray, dtype: str) -> np.ndarray:
     return values.astype(np.float32) if values.dtype == "<f2" else values
 
 
-def damaged(path: object, kind: str, error: Exception) -> InputError:
-    """Error of a file that isn't what it should be.
+@contextlib.contextmanager
+def reading(path: pathlib.Path, kind: str) -> Iterator[None]:
+    """Turns the errors of reading a file into an `InputError` that names it.
 
     Args:
         path: of the file.
         kind: what it should be.
-        error: that reading it ended with.
     """
-    said = "".join(c if c.isprintable() else " " for c in str(error)[:1000])
-    reason = " ".join(said.split())[:200] or type(error).__name__
-    return InputError(f"{path}: damaged, or not {kind}: {reason}")
+    try:
+        yield
+    except OSError as error:
+        name, reason = error.filename or path, error.strerror or str(error)
+        raise InputError(f"{name}: {reason}") from None
+    except _DAMAGE as error:
+        said = "".join(c if c.isprintable() else " " for c in str(error)[:1000])
+        reason = " ".join(said.split())[:200] or type(error).__name__
+        raise InputError(f"{path}: damaged, or not {kind}: {reason}") from None

@@ -7,13 +7,13 @@ opcodes and the three functions that a dictionary of tensors needs; all others
 are refused.
 """
 
+import contextlib
 import io
 import math
 import pathlib
 import pickletools
 import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,10 +21,9 @@ import numpy as np
 
 from keras_transformer.errors import InputError, shown
 from keras_transformer.importing.raw_tensors import (
-    DAMAGE,
     as_array,
     as_float32,
-    damaged,
+    reading,
 )
 
 _STORAGES = {
@@ -44,7 +43,6 @@ _LARGEST_PICKLE, _MOST_OPCODES, _MOST_AXES = 1 << 25, 1 << 20, 64
 # this number, more pickles, then the storages.
 _BEFORE_1_6 = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_DAMAGE = (*DAMAGE, zipfile.BadZipFile, zlib.error)
 
 
 def read_npz(path: pathlib.Path) -> dict[str, np.ndarray]:
@@ -53,16 +51,11 @@ def read_npz(path: pathlib.Path) -> dict[str, np.ndarray]:
     Raises:
         InputError: it can't be read, is damaged, or claims more than it has.
     """
-    try:
-        with _open_archive(path) as archive:
-            return {
-                name.removesuffix(".npy"): _npy(name, _read(archive, name))
-                for name in archive.namelist()
-            }
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except _DAMAGE as error:
-        raise damaged(path, "an .npz file", error) from None
+    with reading(path, "an .npz file"), _open_archive(path) as archive:
+        return {
+            name.removesuffix(".npy"): _npy(name, _read(archive, name))
+            for name in archive.namelist()
+        }
 
 
 def _npy(name, content):
@@ -90,17 +83,11 @@ def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
     Raises:
         InputError: it can't be read, is damaged, or calls what no tensor needs.
     """
-    try:
+    with reading(path, "a state dictionary that torch.save wrote"):
         with path.open("rb") as file:
             if file.read(len(_BEFORE_1_6)) == _BEFORE_1_6:
                 return _in_sequence(file)
         return _in_archive(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except _DAMAGE as error:
-        raise damaged(
-            path, "a state dictionary that torch.save wrote", error
-        ) from None
 
 
 def _in_archive(path):
@@ -337,7 +324,8 @@ def _read(archive, name):
         return member.read(archive.getinfo(name).file_size + 1)
 
 
-def _open_archive(path) -> zipfile.ZipFile:
+@contextlib.contextmanager
+def _open_archive(path) -> Iterator[zipfile.ZipFile]:
     """A zip file that doesn't unpack to much more than it is.
 
     Raises:
@@ -346,20 +334,17 @@ def _open_archive(path) -> zipfile.ZipFile:
         zipfile.BadZipFile: it isn't one.
     """
     size = pathlib.Path(path).stat().st_size
-    archive = zipfile.ZipFile(path)
-    unpacked = sum(entry.file_size for entry in archive.infolist())
-    if unpacked > _LARGEST_RATIO * size:
-        archive.close()
-        raise InputError(
-            f"{path}: {size} bytes that unpack to {unpacked}. Accepted: at "
-            f"most {_LARGEST_RATIO} times as many"
-        )
-    if any(e.compress_type not in _COMPRESSIONS for e in archive.infolist()):
-        archive.close()
-        raise ValueError("compressed otherwise than zip files mostly are")
-    names = archive.namelist()
-    if len(set(names)) < len(names):
-        # Each time it is read, the last of them is.
-        archive.close()
-        raise ValueError("a name that occurs more than once")
-    return archive
+    with zipfile.ZipFile(path) as archive:
+        entries, names = archive.infolist(), archive.namelist()
+        unpacked = sum(entry.file_size for entry in entries)
+        if unpacked > _LARGEST_RATIO * size:
+            raise InputError(
+                f"{path}: {size} bytes that unpack to {unpacked}. Accepted: at "
+                f"most {_LARGEST_RATIO} times as many"
+            )
+        if any(e.compress_type not in _COMPRESSIONS for e in entries):
+            raise ValueError("compressed otherwise than zip files mostly are")
+        if len(set(names)) < len(names):
+            # Each time it is read, the last of them is.
+            raise ValueError("a name that occurs more than once")
+        yield archive
