@@ -183,7 +183,7 @@ def _journal(arguments, format, translator, texts, batch_size):
     }
     path = f"{arguments.output}.partial"
     with (
-        locked(f"{path}.lock", lambda who: f"{who} is writing {output}"),
+        locked(f"{path}.lock", output, "is writing it"),
         Journal(path, settings, arguments.resume) as journal,
     ):
         yield journal

@@ -64,15 +64,10 @@ def write_server_files(
             a folder that can't be written.
     """
     base = pathlib.Path(base).resolve()
-
-    def busy(holder):
-        return (
-            f"{base.parent}: {holder} writes its files. Accepted: to try again"
-        )
-
+    doing = "writes its files. Accepted: to try again"
     written, kept = [], []
     # The last writer has read the labels last.
-    with locked(base.parent / _LOCK, busy, wait=_WAIT):
+    with locked(base.parent / _LOCK, base.parent, doing, _WAIT):
         for name, content in _contents(base).items():
             path = base.parent / name
             if path.exists() and not _is_ours(path):

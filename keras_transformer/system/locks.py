@@ -9,7 +9,7 @@ import pathlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import writing
@@ -23,7 +23,10 @@ _held: dict = {}  # real path to the thread of this process that holds it
 
 @contextlib.contextmanager
 def locked(
-    path: str | os.PathLike, busy: Callable[[str], str], wait: float = 0.0
+    path: str | os.PathLike,
+    where: str | os.PathLike,
+    doing: str,
+    wait: float = 0.0,
 ) -> Iterator[None]:
     """Keeps other processes from something while the block lasts.
 
@@ -35,7 +38,8 @@ def locked(
     Args:
         path: of the lock's file, which says who holds it, and is removed at
             the end.
-        busy: gives the error's message of who holds it, in words.
+        where: what it locks, for the error's message.
+        doing: what who holds it does there, and what would be accepted.
         wait: seconds to wait for another process.
 
     Raises:
@@ -46,7 +50,7 @@ def locked(
     if _held.get(name) == own:
         yield
         return
-    with _taken(path, busy, time.monotonic() + wait) as file:
+    with _taken(path, where, doing, time.monotonic() + wait) as file:
         _held[name] = own
         try:
             _write_holder(file)
@@ -66,7 +70,7 @@ def open_unlinked(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
-def _taken(path, busy, deadline):
+def _taken(path, where, doing, deadline):
     """The lock's file, opened and locked; see `locked`."""
     while True:
         with writing(path):
@@ -77,7 +81,7 @@ def _taken(path, busy, deadline):
                 if _is_current(file, path):
                     return file
             elif time.monotonic() >= deadline:
-                raise InputError(busy(_holder(file)))
+                raise InputError(f"{where}: {_holder(file)} {doing}")
             else:
                 time.sleep(_POLL)
         except BaseException:

@@ -23,19 +23,16 @@ def being_trained(folder: str | os.PathLike) -> Iterator[None]:
         InputError: another process trains it.
     """
     folder = pathlib.Path(folder)
-
-    def busy(holder):
-        return (
-            f"{folder}: {holder} trains this run. Accepted: another --out, or "
-            "--resume when that process has ended"
-        )
-
+    doing = (
+        "trains this run. Accepted: another --out, or --resume when that "
+        "process has ended"
+    )
     with contextlib.ExitStack() as held:
 
         @hosts.by_chief
         def take():
             if folder.is_dir():
-                held.enter_context(locked(folder / "lock", busy))
+                held.enter_context(locked(folder / "lock", folder, doing))
 
         hosts.together(take)
         yield

@@ -62,6 +62,10 @@ from keras_transformer.version import __version__
 _BATCHES_A_SHARD = 16
 _MOST_SHARDS = 10_000
 _TRANSLATIONS = "translations"  # The name of what is never joined.
+_DISTILLS = (
+    "distills there. Accepted: another --out, or the same command when that "
+    "process has ended"
+)
 
 
 def distill(
@@ -154,7 +158,7 @@ def distill(
     job.prepared.verify()
     work.mkdir(parents=True, exist_ok=True)
     with (
-        locked(work / "lock", functools.partial(_busy, work)),
+        locked(work / "lock", work, _DISTILLS),
         report_damaged_shards(job.prepared),
         _open(job, work) as folder,
     ):
@@ -381,10 +385,3 @@ def _translations(folder, begin, end) -> list[list[str]]:
         texts = [json.loads(line) for line in lines[:-1]]
         translations += texts[max(0, begin - first) : end - first]
     return translations
-
-
-def _busy(work, holder):
-    return (
-        f"{work}: {holder} distills there. Accepted: another --out, or the "
-        "same command when that process has ended"
-    )

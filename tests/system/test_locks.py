@@ -16,7 +16,7 @@ from keras_transformer.system.locks import locked
 HOLDING = """
 import sys
 from keras_transformer.system.locks import locked
-with locked(sys.argv[1], str):
+with locked(sys.argv[1], "here", "waits"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -26,10 +26,6 @@ from keras_transformer.exporting.registry.labels import set_label
 for number in range(20):
     set_label(sys.argv[1], f"{sys.argv[2]}{number}", 1)
 """
-
-
-def busy(holder):
-    return f"taken by {holder}"
 
 
 @contextlib.contextmanager
@@ -64,27 +60,27 @@ def test_a_file_that_a_link_names_is_left_alone(tmp_path, there):
         other.write_text("mine")
     path.symlink_to(other)
     with pytest.raises(InputError, match="lock: can't be written"):
-        with locked(path, busy):
+        with locked(path, "here", "reads"):
             pass
     assert other.exists() == there
     assert not there or other.read_text() == "mine"
 
 
 def test_another_process_is_named(holder, tmp_path):
-    says = f"taken by process {holder.pid} on .*, since 20"
+    says = f"here: process {holder.pid} on .*, since 20.* reads"
     with pytest.raises(InputError, match=says):
-        with locked(tmp_path / "lock", busy):
+        with locked(tmp_path / "lock", "here", "reads"):
             pass
     (tmp_path / "lock").write_text("[" * 2000)
-    with pytest.raises(InputError, match="taken by another process"):
-        with locked(tmp_path / "lock", busy):
+    with pytest.raises(InputError, match="here: another process reads"):
+        with locked(tmp_path / "lock", "here", "reads"):
             pass
 
 
 def test_a_lock_of_the_dead_is_free(holder, tmp_path):
     holder.kill()
     holder.wait()
-    with locked(tmp_path / "lock", busy):
+    with locked(tmp_path / "lock", "here", "reads"):
         assert str(os.getpid()) in (tmp_path / "lock").read_text()
     assert not (tmp_path / "lock").exists()
 
@@ -92,7 +88,7 @@ def test_a_lock_of_the_dead_is_free(holder, tmp_path):
 def test_one_waits_for_the_other(holder, tmp_path):
     threading.Timer(0.3, holder.stdin.close).start()
     began = time.monotonic()
-    with locked(tmp_path / "lock", busy, wait=30.0):
+    with locked(tmp_path / "lock", "here", "reads", wait=30.0):
         assert 0.2 < time.monotonic() - began < 20
 
 
@@ -101,13 +97,13 @@ def test_a_thread_may_enter_again_and_others_may_not(tmp_path):
 
     def enter():
         try:
-            with locked(tmp_path / "lock", busy):
+            with locked(tmp_path / "lock", "here", "reads"):
                 pass
         except InputError as error:
             refused.append(str(error))
 
-    with locked(tmp_path / "lock", busy):
-        with locked(tmp_path / "lock", busy):
+    with locked(tmp_path / "lock", "here", "reads"):
+        with locked(tmp_path / "lock", "here", "reads"):
             pass
         thread = threading.Thread(target=enter)
         thread.start()

@@ -85,14 +85,11 @@ def set_label(base: str | os.PathLike, name: str, version: int) -> Labels:
         before = labels.versions.get(name)
         if before == version:
             return labels
-        earlier = labels.earlier.get(name, [])
         if before is not None:
-            earlier = [*earlier, before][-_REMEMBERED:]
-        return _write(
-            base,
-            labels.versions | {name: version},
-            labels.earlier | {name: earlier},
-        )
+            earlier = [*labels.earlier.get(name, []), before]
+            labels.earlier[name] = earlier[-_REMEMBERED:]
+        labels.versions[name] = version
+        return _written(base, labels)
 
 
 def remove_label(base: str | os.PathLike, name: str) -> Labels:
@@ -104,11 +101,9 @@ def remove_label(base: str | os.PathLike, name: str) -> Labels:
     with labels_locked(base):
         labels = read_labels(base)
         _require_label(base, labels, name)
-        return _write(
-            base,
-            {n: v for n, v in labels.versions.items() if n != name},
-            {n: v for n, v in labels.earlier.items() if n != name},
-        )
+        del labels.versions[name]
+        labels.earlier.pop(name, None)
+        return _written(base, labels)
 
 
 def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
@@ -133,12 +128,9 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
                 f"{base}: {name} names version {now}, and there is none to go "
                 f"back to. It has: {_listed(there)}"
             )
-        version = earlier.pop() if earlier else max(lower)
-        return _write(
-            base,
-            labels.versions | {name: version},
-            labels.earlier | {name: earlier},
-        )
+        labels.versions[name] = earlier.pop() if earlier else max(lower)
+        labels.earlier[name] = earlier
+        return _written(base, labels)
 
 
 @contextlib.contextmanager
@@ -152,11 +144,8 @@ def labels_locked(base: str | os.PathLike) -> Iterator[None]:
     if not base.is_dir():  # What follows says so.
         yield
         return
-
-    def busy(holder):
-        return f"{base}: {holder} changes its labels. Accepted: to try again"
-
-    with locked(base / _LOCK, busy, wait=_WAIT):
+    doing = "changes its labels. Accepted: to try again"
+    with locked(base / _LOCK, base, doing, _WAIT):
         yield
 
 
@@ -200,10 +189,10 @@ def _listed(names):
     return ", ".join(map(str, sorted(names))) or "none"
 
 
-def _write(base, versions, earlier):
+def _written(base, labels):
     values = {
-        "versions": dict(sorted(versions.items())),
-        "earlier": {name: e for name, e in sorted(earlier.items()) if e},
+        "versions": dict(sorted(labels.versions.items())),
+        "earlier": {n: e for n, e in sorted(labels.earlier.items()) if e},
     }
     write_json(pathlib.Path(base) / FILE, values)
     return Labels(**values)
