@@ -327,17 +327,13 @@ class Html:
         content = read_text(path)
         # A page in ASCII may name any encoding.
         self._is_ascii = content.isascii() and _OTHER_ENCODING.search(content)
-        self._parts: list[str] = [""]
-        # In turn: what is between texts, and a text.
-        for piece, is_text in _html_pieces(content):
-            if is_text == (len(self._parts) % 2 == 0):
-                self._parts[-1] += piece
-            else:
-                self._parts.append(piece)
+        self._parts: list[str] = []
         self._frames: dict[int, tuple[str, str, dict[str, str]]] = {}
         self.texts: list[str] = []
-        for index in range(1, len(self._parts), 2):
-            text, codes = _without_codes(self._parts[index])
+        parts = itertools.groupby(_html_pieces(content), key=lambda p: p[1])
+        for index, (is_text, pieces) in enumerate(parts):
+            self._parts.append("".join(piece for piece, _ in pieces))
+            text, codes = _without_codes(self._parts[-1] if is_text else "")
             if any(map(str.isalpha, re.sub(MARKUP, "", text, flags=re.DOTALL))):
                 begin = len(text) - len(text.lstrip())
                 end = len(text.rstrip())
