@@ -55,15 +55,9 @@ def load_yaml(text: str | bytes) -> Any:
     except _ERRORS as error:
         mark = getattr(error, "problem_mark", None)
         problem = "not a YAML file"
-        if isinstance(error, _RepeatedKey):
-            problem = error.problem
-        elif not isinstance(error, yaml.YAMLError | RecursionError):
+        if not isinstance(error, yaml.YAMLError | RecursionError):
             problem = "a value that YAML doesn't have"
         raise NotYaml(problem, mark and mark.line + 1) from None
-
-
-class _RepeatedKey(yaml.MarkedYAMLError):
-    """A key that a mapping has already."""
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -76,7 +70,7 @@ class _UniqueKeys(yaml.SafeLoader):
                 continue
             if key.value in seen:
                 problem = f"{key.value[:60]} is given a second time"
-                raise _RepeatedKey(None, None, problem, key.start_mark)
+                raise NotYaml(problem, key.start_mark.line + 1)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
