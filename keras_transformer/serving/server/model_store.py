@@ -57,7 +57,6 @@ class StoredVersion:
         stamp: of its files when they were last loaded, to see a change.
         thread: that loads it or did so; it may hang.
         load_until: when its loading has to be done, of `time.monotonic`.
-        load_seconds: that it is given.
     """
 
     version: int
@@ -71,7 +70,6 @@ class StoredVersion:
     stamp: tuple = ()
     thread: threading.Thread | None = None
     load_until: float = 0.0
-    load_seconds: float = 0.0
 
     def gives_way_to(self, folder: pathlib.Path) -> bool:
         """True if another folder of its number is to be loaded instead.
@@ -103,23 +101,6 @@ class StoredVersion:
             return True
         waited = time.monotonic() >= self.retry_at
         return waited and self.attempts <= _MAX_RETRIES
-
-    def begin(self, seconds: float) -> None:
-        """Notes that it is being loaded, and has so long for it."""
-        self.state, self.error = VersionState.LOADING, None
-        self.load_seconds = seconds
-        self.load_until = time.monotonic() + seconds
-
-    def end_if_late(self) -> bool:
-        """Fails it if it is being loaded and its time is over."""
-        late = (
-            self.state is VersionState.LOADING
-            and time.monotonic() > self.load_until
-        )
-        if late:
-            message = f"It wasn't loaded after {self.load_seconds:g} s"
-            self.fail(ServingError(Code.DEADLINE_EXCEEDED, message))
-        return late
 
     def fail(self, error: ServingError) -> None:
         """Ends it, until it is tried again."""
@@ -356,9 +337,12 @@ class ModelStore:
 
     def _end_late(self):
         """Ends versions whose time to be loaded is over; the lock is held."""
+        message = f"It wasn't loaded after {self._load_seconds:g} s"
         for name, states in self._models.items():
             for number, state in states.items():
-                if state.end_if_late():
+                loads = state.state is VersionState.LOADING
+                if loads and time.monotonic() > state.load_until:
+                    state.fail(ServingError(Code.DEADLINE_EXCEEDED, message))
                     self._log(f"{name} {number}: not loaded: {state.error}")
 
     def _by_label(self, name, version, label):
@@ -438,7 +422,8 @@ class ModelStore:
             due = state.is_due(stamp)
             if not due or self._stop.is_set():
                 return
-            state.begin(self._load_seconds)
+            state.state, state.error = VersionState.LOADING, None
+            state.load_until = time.monotonic() + self._load_seconds
             thread = state.thread = threading.Thread(
                 target=self._load_now, args=(name, state), daemon=True
             )
