@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from keras_transformer.blank import is_blank
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import invalid_argument
@@ -21,6 +20,7 @@ from keras_transformer.data.masking import mask_pairs
 from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
+from keras_transformer.exporting.session import outputs_of
 from keras_transformer.search.scoring import (
     ONE_EACH,
     LengthPenalty,
@@ -28,7 +28,6 @@ from keras_transformer.search.scoring import (
 )
 from keras_transformer.translation.details import tokenize
 from keras_transformer.translation.paragraphs import added_scores
-from keras_transformer.translation.request import Hypothesis
 from keras_transformer.translation.translator import greedy
 
 
@@ -61,9 +60,11 @@ class CTranslate2Session:
         self._greedy = self._translator.with_search(greedy(decoding))
         self._ids = tokenize(self._translator.source_tokenizer)
         self._functions: dict[str, Callable[..., dict]] = {
-            layout.BEAM: lambda text: _best(self._translator, text),
-            layout.GREEDY: lambda text: _best(self._greedy, text),
-            layout.NBEST: self._nbest,
+            layout.BEAM: lambda text: _translated(self._translator, text),
+            layout.GREEDY: lambda text: _translated(self._greedy, text),
+            layout.NBEST: lambda text: _translated(
+                self._translator, text, decoding.beam_size
+            ),
             layout.SCORING: self._score,
             layout.TOKENIZE: self._tokenize,
         }
@@ -99,21 +100,6 @@ class CTranslate2Session:
     def close(self) -> None:
         """Frees the weights."""
         self._translator.close()
-
-    def _nbest(self, text):
-        count = self._translator.decoding.beam_size
-        results = _results(self._translator, text, count)
-        shape = len(text), count
-        left = [Hypothesis("", NO_SCORE)] * count
-        rows = [[*one.hypotheses, *left][:count] for one in results]
-        hypotheses = [one for row in rows for one in row]
-        texts = [one.text for one in hypotheses]
-        scores = [one.score for one in hypotheses]
-        return {
-            layout.TRANSLATIONS: _strings(texts).reshape(shape),  # (B, K)
-            layout.SCORES: np.array(scores, np.float32).reshape(shape),
-            **_of_texts(results),
-        }
 
     def _score(self, text, translation):
         if len(text) != len(translation):
@@ -166,44 +152,12 @@ class CTranslate2Session:
         return {name: tensor.numpy() for name, tensor in outputs.items()}
 
 
-def _best(translator, text):
-    results = _results(translator, text)
-    best = [one.hypotheses[0] for one in results]
-    return {
-        layout.TRANSLATION: _strings([one.text for one in best]),
-        layout.SCORE: np.array([one.score for one in best], np.float32),
-        **_of_texts(results),
-    }
-
-
-def _results(translator, text, count=None):
-    return translator.results(_decoded(text), count)
+def _translated(translator, text, count=None):
+    return outputs_of(translator.results(_decoded(text), count), count)
 
 
 def _decoded(texts):
     return [text.decode("utf-8", "replace") for text in texts]
-
-
-def _of_texts(results):
-    """Outputs that say something of each text."""
-    sentences = [
-        # Of texts that aren't split.
-        int(not is_blank(one.source))
-        if one.sentences is None
-        else one.sentences
-        for one in results
-    ]
-    return {
-        layout.TRUNCATED: np.array([one.truncated for one in results], bool),
-        layout.SENTENCES: np.array(sentences, np.int32),
-    }
-
-
-def _strings(texts):
-    """Texts as a session gives them: bytes in an array of objects."""
-    array = np.empty(len(texts), object)
-    array[:] = [text.encode() for text in texts]
-    return array
 
 
 def _definition(signature):

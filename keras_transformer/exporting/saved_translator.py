@@ -26,7 +26,6 @@ from keras_transformer.translation.request import (
     KEEP,
     Translation,
     TranslationRequest,
-    translations_of,
 )
 from keras_transformer.translation.terms import all_patterns
 from keras_transformer.translation.texts import TextTranslator, text_list
@@ -111,22 +110,10 @@ class SavedTranslator(TextTranslator):
         Raises:
             InputError: the export has no such signature, or gives fewer.
         """
-        if n_best is None:
-            outputs = self._run(self._best, text=texts)
-            names = layout.TRANSLATION, layout.SCORE
-            translations, scores = (outputs[name][:, None] for name in names)
-        else:
-            outputs = self._run(layout.NBEST, text=texts)
-            translations = outputs[layout.TRANSLATIONS]
-            scores = outputs[layout.SCORES]
-        return translations_of(
-            texts,
-            _decoded(translations),
-            scores.tolist(),
-            outputs[layout.TRUNCATED].tolist(),
-            n_best or 1,
-            outputs[layout.SENTENCES].tolist(),
-        )
+        from keras_transformer.exporting.session import results_of
+
+        signature = self._best if n_best is None else layout.NBEST
+        return results_of(texts, self._run(signature, text=texts), n_best)
 
     def score(
         self, texts: Sequence[str], translations: Sequence[str]
@@ -269,10 +256,3 @@ def _description(path):
             f"{layout.FORMAT_VERSION}, as `keras-transformer export` writes it"
         )
     return description
-
-
-def _decoded(array):
-    """Nested lists of text."""
-    if array.ndim > 1:
-        return [_decoded(row) for row in array]
-    return [text.decode("utf-8", "replace") for text in array]

@@ -10,17 +10,25 @@ import glob
 import os
 import pathlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.blank import is_blank
 from keras_transformer.compat import (
     dismantle_graph,
     session_with_plain_errors,
 )
+from keras_transformer.constants import NO_SCORE
+from keras_transformer.contract import layout
 from keras_transformer.contract.layout import LARGEST_GRAPH, TAG
 from keras_transformer.errors import InputError
+from keras_transformer.translation.request import (
+    Hypothesis,
+    Translation,
+    translations_of,
+)
 
 
 class SavedModelSession:
@@ -146,6 +154,71 @@ def log_level(name: str) -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+def results_of(
+    texts: Sequence[str], outputs: dict, count: int | None = None
+) -> list[Translation]:
+    """Translations of texts, from what a session gives.
+
+    Args:
+        texts: that were translated.
+        outputs: arrays by name, of a signature that translates.
+        count: translations of each that are requested; None: all.
+
+    Raises:
+        InputError: there are fewer.
+    """
+    columns = [outputs[name] for name in _names(outputs)]
+    if columns[0].ndim == 1:
+        columns = [column[:, None] for column in columns]
+    translations, scores = columns
+    return translations_of(
+        texts,
+        [[text.decode("utf-8", "replace") for text in r] for r in translations],
+        scores.tolist(),
+        outputs[layout.TRUNCATED].tolist(),
+        count or translations.shape[1],
+        outputs[layout.SENTENCES].tolist(),
+    )
+
+
+def outputs_of(results: list[Translation], count: int | None = None) -> dict:
+    """What a session gives, from translations of texts.
+
+    Args:
+        results: of B texts.
+        count: K of an n-best list, "" with a score of `NO_SCORE` for what is
+            left over; None: the best alone.
+    """
+    ranks = count or 1
+    shape = (len(results), ranks) if count else (len(results),)
+    left = [Hypothesis("", NO_SCORE)] * ranks
+    rows = [[*one.hypotheses, *left][:ranks] for one in results]
+    sentences = [
+        # Of texts that aren't split.
+        int(not is_blank(one.source))
+        if one.sentences is None
+        else one.sentences
+        for one in results
+    ]
+    hypotheses = [one for row in rows for one in row]
+    texts = [one.text.encode() for one in hypotheses]
+    scores = [one.score for one in hypotheses]
+    names = _names([layout.TRANSLATIONS] if count else [])
+    return {
+        names[0]: np.array(texts, object).reshape(shape),
+        names[1]: np.array(scores, np.float32).reshape(shape),
+        layout.TRUNCATED: np.array([one.truncated for one in results], bool),
+        layout.SENTENCES: np.array(sentences, np.int32),
+    }
+
+
+def _names(outputs):
+    """Outputs with texts and with scores, of those that there are."""
+    if layout.TRANSLATIONS in outputs:
+        return layout.TRANSLATIONS, layout.SCORES
+    return layout.TRANSLATION, layout.SCORE
 
 
 def _tensor_names(infos):

@@ -9,17 +9,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
 from keras_transformer.data.masking import mask_pairs
 from keras_transformer.documents.markup import find_marks, mask_text
+from keras_transformer.exporting.session import outputs_of, results_of
 from keras_transformer.symbols import ANNOTATION, SYMBOL
 from keras_transformer.translation.markup import (
     MaskedLines,
     with_terms,
     without_terms,
 )
-from keras_transformer.translation.request import translations_of
 
 _LEAST_ROWS = 64
 
@@ -96,7 +95,7 @@ def run_masked(
         for i in range(0, len(texts), size):
             some = texts[i : i + size]
             ran.append(run({layout.TEXT: _encoded(some)}, ()))
-            results += _results(some, ran[-1])
+            results += results_of(some, ran[-1])
         return results
 
     def forced(lines):
@@ -112,33 +111,9 @@ def run_masked(
     answers = [next(following if is_own else unmasked) for is_own in own]
     # A row, for the shapes of what there is nothing of, as of markup alone.
     like = ran[0] if ran else run({layout.TEXT: _encoded([""])}, ())
-    is_nbest = layout.TRANSLATIONS in like
-    arrays = _arrays(answers, _columns(like)[0].shape[1], like)
-    if not is_nbest:
-        arrays |= {name: arrays[name][:, 0] for name in _names(is_nbest)}
+    nbest = like.get(layout.TRANSLATIONS)
+    arrays = outputs_of(answers, None if nbest is None else nbest.shape[1])
     return {name: arrays[name] for name in outputs or like}
-
-
-def _columns(found):
-    """Translations and scores of a signature's outputs, a row a text."""
-    is_nbest = layout.TRANSLATIONS in found
-    return [
-        found[name] if is_nbest else found[name][:, None]
-        for name in _names(is_nbest)
-    ]
-
-
-def _results(texts, found):
-    """Translations of texts, from a signature's outputs."""
-    translations, scores = _columns(found)
-    return translations_of(
-        texts,
-        [[text.decode() for text in row] for row in translations],
-        scores.tolist(),
-        found[layout.TRUNCATED].tolist(),
-        translations.shape[1],
-        found[layout.SENTENCES].tolist(),
-    )
 
 
 def _is_masked(line, placeholders):
@@ -147,30 +122,5 @@ def _is_masked(line, placeholders):
     return symbols > 0 and symbols == len(find_marks(line, placeholders))
 
 
-def _names(is_nbest):
-    if is_nbest:
-        return layout.TRANSLATIONS, layout.SCORES
-    return layout.TRANSLATION, layout.SCORE
-
-
 def _encoded(texts):
     return np.array([text.encode() for text in texts], object)
-
-
-def _arrays(answers, ranks, found):
-    """Results as arrays, with what is left over as a search leaves it."""
-    texts, scores = _names(layout.TRANSLATIONS in found)
-    arrays = {
-        texts: np.full((len(answers), ranks), b"", object),
-        scores: np.full((len(answers), ranks), NO_SCORE, np.float32),
-        layout.TRUNCATED: np.array([one.truncated for one in answers]),
-        layout.SENTENCES: np.array(
-            [one.sentences for one in answers],
-            found[layout.SENTENCES].dtype,
-        ),
-    }
-    for row, answer in enumerate(answers):
-        for rank, hypothesis in enumerate(answer.hypotheses):
-            arrays[texts][row, rank] = hypothesis.text.encode()
-            arrays[scores][row, rank] = hypothesis.score
-    return arrays
