@@ -62,7 +62,7 @@ def test_weights_stored_twice_are_refused(served, save, report):
 def test_python_in_the_graph_is_refused(served, save):
     folder = save(all_changed(served, _python))
     with pytest.raises(CheckFailed, match=r"PyFunc \(calls Python\)"):
-        operations_are_allowed(folder, graph_is_readable(folder), {})
+        operations_are_allowed(graph_is_readable(folder))
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_signature_that_cannot_be_batched_is_refused(
 ):
     folder = save(all_changed(served, change))
     with pytest.raises(CheckFailed, match=message):
-        signatures_are_batches(folder, graph_is_readable(folder), {})
+        signatures_are_batches(graph_is_readable(folder))
 
 
 def test_missing_signature_is_refused(served, save):
     only = {"serving_default": served.functions["serving_default"]}
     folder = save(only)
     meta_graph = graph_is_readable(folder)
-    assert nothing_must_be_compiled(folder, meta_graph, {})
+    assert nothing_must_be_compiled(meta_graph)
     with pytest.raises(CheckFailed, match="no signature 'greedy'"):
-        signatures_are_batches(folder, meta_graph, {})
+        signatures_are_batches(meta_graph)

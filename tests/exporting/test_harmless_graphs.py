@@ -89,7 +89,7 @@ def saved(folder, harm, hidden=False):
 def test_harm_is_refused(tmp_path, name, hidden):
     meta_graph = saved(tmp_path, HARM[name], hidden)
     with pytest.raises(CheckFailed, match=rf"\b{name} \((reaches|calls)"):
-        operations_are_allowed(tmp_path, meta_graph, {})
+        operations_are_allowed(meta_graph)
     assert not (tmp_path / "harm").exists()
 
 
@@ -168,10 +168,10 @@ def test_what_loading_runs_may_not_save(tmp_path, key):
     both = meta_graph.graph_def.node.add(name="both", op="Identity")
     both.input.extend([saver.save_tensor_name, "^harm/save"])
     saver.save_tensor_name = "both:0"
-    assert operations_are_allowed(tmp_path, meta_graph, {})
+    assert operations_are_allowed(meta_graph)
     meta_graph.collection_def[key].node_list.value[:] = ["harm/save"]
     with pytest.raises(CheckFailed, match=r"SaveV2 \(reaches files\)"):
-        operations_are_allowed(tmp_path, meta_graph, {})
+        operations_are_allowed(meta_graph)
 
 
 def test_a_graph_that_is_larger_than_any_is_not_read(tmp_path):
@@ -189,7 +189,7 @@ def test_saving_and_restoring_variables_is_allowed(tmp_path):
         for node in function.node_def
     }
     assert {"SaveV2", "RestoreV2", "MergeV2Checkpoints"} <= names
-    assert operations_are_allowed(tmp_path, meta_graph, {})
+    assert operations_are_allowed(meta_graph)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_only_the_saver_may_save(tmp_path, change):
     meta_graph = saved(tmp_path, lambda path: tf.constant(1.0))
     change(meta_graph.saver_def)
     with pytest.raises(CheckFailed, match=r"SaveV2 \(reaches files\)"):
-        operations_are_allowed(tmp_path, meta_graph, {})
+        operations_are_allowed(meta_graph)
 
 
 def test_other_machines_and_many_operations_are_told_shortly(tmp_path):
@@ -220,7 +220,7 @@ def test_other_machines_and_many_operations_are_told_shortly(tmp_path):
         node = meta_graph.graph_def.node.add()
         node.name, node.op = f"n{number}", f"Unknown{number}" + "x" * 10_000
     with pytest.raises(CheckFailed, match="and 42 more") as raised:
-        operations_are_allowed(tmp_path, meta_graph, {})
+        operations_are_allowed(meta_graph)
     assert len(str(raised.value)) < 1200
 
 

@@ -62,9 +62,10 @@ def check_without_python(folder: str | os.PathLike) -> CheckResults:
         reference = read_json(
             folder / layout.REFERENCE, layout.LARGEST_REFERENCE
         )
-        for check in (equals_live_model, warmup_replays):
-            check = _without_tensorflow(check, check.__name__)
-            results.run(check, model, folder, reference)
+        check = _without_tensorflow(equals_live_model, "equals_live_model")
+        results.run(check, model, reference)
+        check = _without_tensorflow(warmup_replays, "warmup_replays")
+        results.run(check, model, reference, folder)
     return results
 
 

@@ -21,13 +21,9 @@ from keras_transformer.system.interpreters import (
     module_command,
 )
 
-SAVED_MODEL_CHECKS = (
-    "keras_transformer.exporting.verification.saved_model_checks"
-)
-C_API_CHECKS = "keras_transformer.exporting.verification.c_api_checks"
-CTRANSLATE2_CHECKS = (
-    "keras_transformer.exporting.verification.ctranslate2_checks"
-)
+SAVED_MODEL_CHECKS = f"{__package__}.saved_model_checks"
+C_API_CHECKS = f"{__package__}.c_api_checks"
+CTRANSLATE2_CHECKS = f"{__package__}.ctranslate2_checks"
 REFUSED = "the export was refused, nothing was published"
 
 

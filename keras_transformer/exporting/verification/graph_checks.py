@@ -55,11 +55,9 @@ TEXT_OPERATIONS = frozenset(
 )
 # In the server since 2.20 only.
 LATER_TEXT_OPERATIONS = frozenset(
-    (
-        "TFText>RoundRobinGenerateMasks",
-        "TFText>RoundRobinTrim",
-        "TFText>Utf8Binarize",
-    )
+    """
+    TFText>RoundRobinGenerateMasks TFText>RoundRobinTrim TFText>Utf8Binarize
+    """.split()
 )
 
 # Beginnings of names. Sources: REGISTER_OP in tensorflow/core/ops of 2.21:
@@ -141,9 +139,7 @@ def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
     return saved_model.meta_graphs[0]
 
 
-def operations_are_allowed(
-    folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
-) -> str:
+def operations_are_allowed(meta_graph: MetaGraphDef) -> str:
     """Every operation is one that a stock server has, and harmless."""
     used = set()
     refused = {}
@@ -264,9 +260,7 @@ def _owned_nodes(meta_graph) -> Iterator:
             yield ("function", function.signature.name), node
 
 
-def nothing_must_be_compiled(
-    folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
-) -> str:
+def nothing_must_be_compiled(meta_graph: MetaGraphDef) -> str:
     """No function has `jit_compile=True`; a stock server refuses those."""
     owners = [
         (function.signature.name, function.attr)
@@ -303,9 +297,7 @@ def variables_are_stored_once(
     return f"{handles} variables, each stored once"
 
 
-def signatures_are_batches(
-    folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
-) -> str:
+def signatures_are_batches(meta_graph: MetaGraphDef) -> str:
     """The expected signatures; tensors are dense with a free dimension 0."""
     for name, expected in layout.SIGNATURES.items():
         if name not in meta_graph.signature_def:
@@ -336,14 +328,6 @@ def _check_tensors(signature, role, tensors, expected):
                 f"{where} has shape {shape}, expected rank {rank} and a free "
                 "first axis"
             )
-
-
-GRAPH_CHECKS = (
-    operations_are_allowed,
-    nothing_must_be_compiled,
-    variables_are_stored_once,
-    signatures_are_batches,
-)
 
 
 def refusal(operation: str) -> str | None:

@@ -1,10 +1,10 @@
 """Checks that run an export, and compare what it answers.
 
-Every check takes the loaded model, its folder and the reference: inputs, and
-what the live model made of them. A loaded model is anything with
-`run(signature, inputs)`, from a list of bytes by each input's name to an array
-by each output's name, strings as bytes in an array of objects. Nothing here
-knows TensorFlow: one process runs these checks through its C API alone.
+A reference has inputs, and what the live model made of them. A loaded model is
+anything with `run(signature, inputs)`, from a list of bytes by each input's
+name to an array by each output's name, strings as bytes in an array of objects.
+Nothing here knows TensorFlow: one process runs these checks through its C API
+alone.
 """
 
 import itertools
@@ -38,9 +38,7 @@ class LoadedModel(Protocol):
         """The outputs of a signature by their names."""
 
 
-def equals_live_model(
-    model: LoadedModel, folder: pathlib.Path, reference: dict
-) -> str:
+def equals_live_model(model: LoadedModel, reference: dict) -> str:
     """The same texts exactly, and numbers to the tolerance."""
     for signature, inputs in _inputs(reference).items():
         compare(
@@ -54,18 +52,14 @@ def equals_live_model(
     return f"{count} texts, {len(layout.SIGNATURES)} signatures"
 
 
-def empty_batch_is_answered(
-    model: LoadedModel, folder: pathlib.Path, reference: dict
-) -> str:
+def empty_batch_is_answered(model: LoadedModel) -> str:
     """No text gives no translation."""
     for signature, expected in layout.SIGNATURES.items():
         _answers(model, signature, {name: [] for name in expected.inputs})
     return "no rows"
 
 
-def empty_text_is_answered(
-    model: LoadedModel, folder: pathlib.Path, reference: dict
-) -> str:
+def empty_text_is_answered(model: LoadedModel) -> str:
     """Nothing gives nothing."""
     texts = [b"", b"  "]
     for signature, expected in layout.SIGNATURES.items():
@@ -80,9 +74,7 @@ def empty_text_is_answered(
     return "empty translations"
 
 
-def invalid_utf8_is_answered(
-    model: LoadedModel, folder: pathlib.Path, reference: dict
-) -> str:
+def invalid_utf8_is_answered(model: LoadedModel, reference: dict) -> str:
     """Broken bytes give valid text and leave their neighbours alone."""
     count = len(_INVALID)
     for signature, inputs in _inputs(reference).items():
@@ -97,9 +89,7 @@ def invalid_utf8_is_answered(
     return f"{count} broken texts"
 
 
-def long_text_is_answered(
-    model: LoadedModel, folder: pathlib.Path, reference: dict
-) -> str:
+def long_text_is_answered(model: LoadedModel, reference: dict) -> str:
     """More words than the model has positions are split, or said to be cut."""
     words = [word for text in reference["texts"] for word in text.split()]
     words = words or ["a"]
@@ -124,7 +114,7 @@ def long_text_is_answered(
 
 
 def warmup_replays(
-    model: LoadedModel, folder: pathlib.Path, reference: dict
+    model: LoadedModel, reference: dict, folder: pathlib.Path
 ) -> str:
     """Each warm-up request is answered as the live model answers its rows.
 
@@ -151,16 +141,6 @@ def warmup_replays(
     if missing:
         raise CheckFailed(f"no request for {', '.join(sorted(missing))}")
     return f"{count} requests"
-
-
-REPLAY_CHECKS = (
-    equals_live_model,
-    empty_batch_is_answered,
-    empty_text_is_answered,
-    invalid_utf8_is_answered,
-    long_text_is_answered,
-    warmup_replays,
-)
 
 
 def _answers(model, signature, inputs) -> dict:

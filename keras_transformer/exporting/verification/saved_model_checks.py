@@ -34,11 +34,20 @@ from keras_transformer.exporting.verification.checks import (
     write_results,
 )
 from keras_transformer.exporting.verification.graph_checks import (
-    GRAPH_CHECKS,
     graph_is_readable,
+    nothing_must_be_compiled,
     operations_are_allowed,
+    signatures_are_batches,
+    variables_are_stored_once,
 )
-from keras_transformer.exporting.verification.replay_checks import REPLAY_CHECKS
+from keras_transformer.exporting.verification.replay_checks import (
+    empty_batch_is_answered,
+    empty_text_is_answered,
+    equals_live_model,
+    invalid_utf8_is_answered,
+    long_text_is_answered,
+    warmup_replays,
+)
 from keras_transformer.system.files import read_json
 
 _EARLIER = "not an export of this version of keras_transformer"
@@ -62,15 +71,21 @@ def _verified(folder):
         return results
     # Before session_loads: the graph's operations are judged by what
     # TensorFlow registers by itself.
-    for check in GRAPH_CHECKS:
-        results.run(check, folder, meta_graph, reference)
-        if check is operations_are_allowed and not results[-1].passed:
-            return results  # It isn't run, nor does it get another look.
+    results.run(operations_are_allowed, meta_graph)
+    if not results[-1].passed:
+        return results  # It isn't run, nor does it get another look.
+    results.run(nothing_must_be_compiled, meta_graph)
+    results.run(variables_are_stored_once, folder, meta_graph, reference)
+    results.run(signatures_are_batches, meta_graph)
     results.run(xla_is_disabled)
     model = results.run(session_loads, folder)
     if model is not None:
-        for replay in REPLAY_CHECKS:
-            results.run(replay, model, folder, reference)
+        results.run(equals_live_model, model, reference)
+        results.run(empty_batch_is_answered, model)
+        results.run(empty_text_is_answered, model)
+        results.run(invalid_utf8_is_answered, model, reference)
+        results.run(long_text_is_answered, model, reference)
+        results.run(warmup_replays, model, reference, folder)
     results += check_in_fresh_process(folder, C_API_CHECKS)
     return results
 
