@@ -54,15 +54,16 @@ def test_the_policy_allows_nothing_inline_and_nothing_outside(server, path):
 
 def test_languages_are_those_that_an_export_says(serve, toy_base, tmp_path):
     for name, languages in (
-        ("demo", {"source": "en", "target": "pt_BR"}),
-        ("odd", {"source": "<b>", "target": 1}),
+        ("demo", {"source_language": "en", "target_language": "pt_BR"}),
+        ("odd", {"source_language": "<b>", "target_language": 1}),
         ("older", None),
     ):
         folder = tmp_path / name / "1"
         shutil.copytree(toy_base / "1", folder)
         about = folder / DESCRIPTION
         about.parent.mkdir(exist_ok=True)
-        about.write_text(json.dumps({"languages": languages}), encoding="utf-8")
+        description = {"config": {"data": languages}}
+        about.write_text(json.dumps(description), encoding="utf-8")
     configs = [ModelConfig(path.name, path) for path in tmp_path.iterdir()]
     server = serve(models=tuple(configs), port=None)
     headers = {"X-Requested-With": "keras-transformer"}

@@ -9,6 +9,7 @@ them.
 import json
 import pathlib
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from starlette.responses import Response
 
@@ -27,19 +28,11 @@ _TYPES = {
 }
 # Scripts and styles from here only, none inside the HTML, and no string ever
 # becomes markup: what a model or a user writes can't do anything.
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
 )
 _HEADERS = {
     # Modules of two releases must not meet in one browser.
@@ -56,21 +49,15 @@ class Page:
     """The answers to the requests for the page and its parts.
 
     Args:
-        model_names: gives the names of the models that are served now.
-        languages: gives the tags of source and target by model, of those that
-            are known.
+        models: gives the names of the models that are served now, and by
+            model the tags of source and target, of those that are known.
 
     Attributes:
         paths: that it answers.
     """
 
-    def __init__(
-        self,
-        model_names: Callable[[], list[str]],
-        languages: Callable[[], Mapping[str, tuple[str, str]]],
-    ) -> None:
-        self._model_names = model_names
-        self._languages = languages
+    def __init__(self, models: Callable[[], dict[str, Any]]) -> None:
+        self._models = models
         self._files = {
             _path(file): (file.read_bytes(), _TYPES[file.suffix])
             for file in sorted(ASSETS.iterdir())
@@ -91,11 +78,7 @@ class Page:
                 message = "It is answered to this server's own page only"
                 body = json.dumps({"error": message}).encode()
                 return Response(body, 403, _HEADERS, "application/json")
-            models = {
-                "models": self._model_names(),
-                "languages": self._languages(),
-            }
-            body = json.dumps(models).encode()
+            body = json.dumps(self._models()).encode()
             return Response(body, 200, _HEADERS, "application/json")
         body, media_type = self._files[path]
         return Response(body, 200, _HEADERS, media_type)

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import time
 from concurrent.futures import Future
+from typing import Any
 
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -112,10 +113,14 @@ class Core:
         response.metadata[SIGNATURE_DEF].Pack(signatures)
         return response
 
-    def languages(self) -> dict[str, tuple[str, str]]:
-        """Tags of source and target by model, as the latest versions say."""
-        languages = {}
-        for name in self.store.names():
+    def models(self) -> dict[str, Any]:
+        """What is served: `models`, their names, and `languages`.
+
+        These are the tags of source and target by model, as the latest
+        versions say.
+        """
+        names, languages = self.store.names(), {}
+        for name in names:
             # Without a version there is nothing to be said.
             with (
                 contextlib.suppress(ServingError),
@@ -123,7 +128,7 @@ class Core:
             ):
                 if handle.servable.languages:
                     languages[name] = handle.servable.languages
-        return languages
+        return {"models": names, "languages": languages}
 
     def record(self, entry: Entry) -> None:
         """Counts and logs a request that was answered."""

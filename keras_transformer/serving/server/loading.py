@@ -15,7 +15,6 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.contract import layout
 from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import (
@@ -23,7 +22,6 @@ from keras_transformer.exporting.ctranslate2_folder import (
     MODEL,
 )
 from keras_transformer.exporting.saved_translator import data_of
-from keras_transformer.languages import is_tag
 from keras_transformer.system.files import read_json
 
 T = TypeVar("T")
@@ -107,24 +105,6 @@ def require_regular_files(folder: str | os.PathLike) -> None:
                 )
 
 
-def stated_languages(folder: pathlib.Path) -> tuple[str, str] | None:
-    """Tags of the source and target language, if an export of any kind says so.
-
-    Args:
-        folder: of one version.
-    """
-    for name in (layout.DESCRIPTION, CTRANSLATE2_DESCRIPTION):
-        try:
-            languages = read_json(folder / name).get("languages")
-        except InputError:
-            continue  # Not every model has one.
-        if isinstance(languages, dict):
-            source, target = languages.get("source"), languages.get("target")
-            if _is_language(source) and _is_language(target):
-                return str(source), str(target)
-    return None
-
-
 def stated_data(folder: pathlib.Path, name: str) -> DataConfig | None:
     """How the data of an export was prepared, if it says so.
 
@@ -136,10 +116,6 @@ def stated_data(folder: pathlib.Path, name: str) -> DataConfig | None:
         return data_of(read_json(folder / name))
     except InputError:
         return None  # Not every model has one.
-
-
-def _is_language(tag):
-    return isinstance(tag, str) and is_tag(tag)
 
 
 def folder_stamp(folder: pathlib.Path) -> tuple:

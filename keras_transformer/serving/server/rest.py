@@ -66,7 +66,7 @@ def rest_application(
         hosts: that may be asked.
         page: whether there is a page for people at `/`.
     """
-    files = Page(core.store.names, core.languages) if page else None
+    files = Page(core.models) if page else None
     return Middleware(Router(_Api(core, files).routes()), core, hosts)
 
 

@@ -32,10 +32,7 @@ from keras_transformer.exporting.ctranslate2_folder import (
     CTRANSLATE2_DESCRIPTION,
 )
 from keras_transformer.exporting.session import SavedModelSession
-from keras_transformer.serving.server.loading import (
-    stated_data,
-    stated_languages,
-)
+from keras_transformer.serving.server.loading import stated_data
 from keras_transformer.serving.server.masking import (
     masked_pairs,
     masked_texts,
@@ -98,19 +95,20 @@ class Servable:
         self.folder = pathlib.Path(folder)
         self._session = open_session(self.folder, intra_op_threads)
         self.signatures = self._session.signatures
-        self.languages = stated_languages(self.folder)
         data = stated_data(self.folder, DESCRIPTION)
         self.placeholders = None
         if data is not None and data.symbols:
             self.placeholders = data.markup_patterns
         # One of CTranslate2's masks by itself.
         data = data or stated_data(self.folder, CTRANSLATE2_DESCRIPTION)
+        self.languages = data.languages if data else None
         self.patterns = data.markup_patterns if data else ()
         self.has_terms = has_learned_terms(data)
         try:
             warmup = self.folder / WARMUP
             if warmup.is_file():
-                replay(warmup, self)
+                for signature, inputs, _ in _requests(warmup):
+                    self.run(signature, inputs)
         except BaseException:
             self.close()
             raise
@@ -186,28 +184,6 @@ class Servable:
         self._session.close()
 
 
-def replay(path: str | os.PathLike, servable: Servable) -> int:
-    """Runs every record of a file, in order.
-
-    Args:
-        path: of a TFRecord of `PredictionLog`.
-        servable: whose `run(signature, inputs)` answers.
-
-    Returns:
-        the number of records.
-
-    Raises:
-        ServingError: a record can't be read, isn't a request to predict, or
-            there are too many.
-        tf.errors.OpError: a request failed.
-    """
-    count = 0
-    for name, inputs, _ in _requests(path):
-        servable.run(name, inputs)
-        count += 1
-    return count
-
-
 def replay_full_batches(
     path: str | os.PathLike, servable: Servable, rows: int, threads: int
 ) -> None:
@@ -218,7 +194,7 @@ def replay_full_batches(
     rows can't be many is left alone.
 
     Args:
-        path: of records that `replay` has run.
+        path: of a TFRecord of `PredictionLog`, which was run.
         servable: whose `run(signature, inputs)` many threads may call.
         rows: of a batch.
         threads: batches at a time.
@@ -232,7 +208,7 @@ def replay_full_batches(
             if not all(array.ndim for array in inputs.values()):
                 continue
             batch = {key: _repeat(v, rows) for key, v in inputs.items()}
-            # Results don't matter: `replay` has checked the record.
+            # Results don't matter: the record was checked by itself.
             concurrent.futures.wait(
                 pool.submit(servable.run, name, batch) for _ in range(threads)
             )
