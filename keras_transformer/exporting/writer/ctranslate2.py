@@ -76,10 +76,10 @@ def export_ctranslate2(
     run: Run,
     folder: str | os.PathLike,
     *,
-    quantization: str = "float32",
-    weights: str = "best",
-    decoding: DecodingConfig | None = None,
-    progress: Callable[[str], None] | None = None,
+    quantization: str,
+    weights: str,
+    decoding: DecodingConfig | None,
+    progress: Callable[[str], None],
 ) -> ExportReport:
     """Writes, checks and publishes a folder that CTranslate2 loads.
 
@@ -97,7 +97,6 @@ def export_ctranslate2(
             or a check failed.
     """
     started = time.monotonic()
-    progress = progress or (lambda line: None)
     require_ctranslate2()
     folder = pathlib.Path(folder)
     check_free(folder)

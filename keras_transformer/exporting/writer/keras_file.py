@@ -47,8 +47,8 @@ def export_keras(
     run: Run,
     folder: str | os.PathLike,
     *,
-    weights: str = "best",
-    progress: Callable[[str], None] | None = None,
+    weights: str,
+    progress: Callable[[str], None],
 ) -> ExportReport:
     """Writes a folder with a `.keras` file, loads it, and publishes it.
 
@@ -77,8 +77,7 @@ def export_keras(
     check_free(folder)
     config, model = load_exported(run, weights)
     with new_folder(folder) as temporary:
-        if progress is not None:
-            progress(f"writing {folder}")
+        progress(f"writing {folder}")
         # Where memory is scarce Keras has HDF5 write, which crashes on a full
         # disk.
         require_space(temporary / MODEL, file_size(model))

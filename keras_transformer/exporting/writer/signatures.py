@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config.data import DataConfig
@@ -60,6 +61,7 @@ class TracedSignatures:
     Attributes:
         module: `tf.Module` of what is saved: tokenizers and variables.
         functions: `{signature name: concrete function}`.
+        variable_count: weight tensors that the graphs read.
     """
 
     def __init__(
@@ -107,12 +109,8 @@ class TracedSignatures:
         self.module.source_tokenizer = beam.source_tokenizer
         self.module.target_tokenizer = target_tokenizer
         self.module.weights = _distinct(self.functions.values())
+        self.variable_count = len(self.module.weights)
         self._precision = decoding.precision
-
-    @property
-    def variable_count(self) -> int:
-        """Weight tensors that the graphs read."""
-        return len(self.module.weights)
 
     def save(self, folder: pathlib.Path) -> None:
         """Writes the SavedModel into a folder that is there."""
@@ -159,15 +157,10 @@ class TracedSignatures:
 
 def _as_json(tensor):
     """Nested lists; strings as text."""
-    if tensor.dtype != tf.string:
-        return tensor.numpy().tolist()
-
-    def decode(value):
-        if isinstance(value, list):
-            return [decode(item) for item in value]
-        return value.decode()
-
-    return decode(tensor.numpy().tolist())
+    values = tensor.numpy()
+    if tensor.dtype == tf.string:
+        values = np.vectorize(bytes.decode, [object])(values)
+    return values.tolist()
 
 
 def _distinct(functions):
