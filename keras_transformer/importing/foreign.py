@@ -285,8 +285,9 @@ class _Reader:
 
     def _bias(self, size, order):
         """The output layer's bias, `(V,)`."""
-        bias = self._take("final_logits_bias", 1, size, optional=True)
-        bias = np.zeros((1, size), np.float32) if bias is None else bias
+        bias = np.zeros((1, size), np.float32)
+        if "final_logits_bias" in self._left:
+            bias = self._take("final_logits_bias", 1, size)
         bias = _rows(bias[0], order)
         never = bias.min() - _NEVER
         if order[START_ID] is None or order.count(order[START_ID]) > 1:
@@ -295,10 +296,8 @@ class _Reader:
             bias[PAD_ID] = never
         return bias
 
-    def _take(self, name, *shape, keep=False, optional=False):
+    def _take(self, name, *shape, keep=False):
         if name not in self._left:
-            if optional:
-                return None
             raise self._error(f"no tensor {name}")
         tensor = self._left[name] if keep else self._left.pop(name)
         if tensor.shape != shape:

@@ -9,14 +9,8 @@ from keras_transformer.errors import InputError
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 # What an importer reads; a repository has the weights of other frameworks, too.
 _FILES = (
-    "*.json",
-    "*.md",
-    "*.model",
-    "*.spm",
-    "*.txt",
-    "LICENSE*",
-    "model*.safetensors",
-    "pytorch_model*.bin",
+    *("*.json", "*.md", "*.model", "*.spm", "*.txt", "LICENSE*"),
+    *("model*.safetensors", "pytorch_model*.bin"),
     "tokenization_small100.py",  # Never run: that it is there tells the model.
 )
 

@@ -85,11 +85,10 @@ def set_threads(threads: int, operations: int = 1) -> None:
     """
     import tensorflow as tf
 
-    try:
+    # Threads can't be changed once TensorFlow has begun.
+    with contextlib.suppress(RuntimeError):
         tf.config.threading.set_inter_op_parallelism_threads(operations)
         tf.config.threading.set_intra_op_parallelism_threads(threads)
-    except RuntimeError:
-        pass  # Threads can't be changed once TensorFlow has begun.
 
 
 def choose_onednn(sentences: int) -> None:

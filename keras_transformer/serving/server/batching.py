@@ -100,9 +100,7 @@ class Batcher:
         self,
         parameters: BatchingParameters,
         together: bool,
-        observe: Callable[
-            [str, int, float, list[float]], None
-        ] = lambda model, rows, seconds, waits: None,
+        observe: Callable[[str, int, float, list[float]], None],
     ) -> None:
         self._parameters = parameters
         self._together = together

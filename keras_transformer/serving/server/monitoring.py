@@ -105,10 +105,10 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
     def _observe(self, name, labels, ends, value):
-        key = (name, labels)
-        if key not in self._histograms:
-            self._histograms[key] = _Histogram(ends)
-        self._histograms[key].observe(value)
+        histogram = self._histograms.setdefault(
+            (name, labels), _Histogram(ends)
+        )
+        histogram.observe(value)
 
 
 @dataclasses.dataclass

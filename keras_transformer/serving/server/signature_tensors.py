@@ -97,8 +97,13 @@ def check_names(signature: SignatureDef, names: Collection[str]) -> list[str]:
     extra = sorted(given - signature.inputs.keys())
     required = [name for name in missing if name not in signature.defaults]
     if extra or required:
+        expected = sorted(signature.inputs)
         raise invalid_argument(
-            _size_message(signature, len(names), given, extra, missing)
+            f"input size does not match signature: {len(names)}!="
+            f"{len(expected)} len({{{','.join(sorted(given))}}}) != "
+            f"len({{{','.join(expected)}}}). "
+            f"Sent extra: {{{','.join(extra)}}}. "
+            f"Missing but required: {{{','.join(missing)}}}."
         )
     return missing
 
@@ -240,16 +245,6 @@ def _check_text(name, texts, count, most):
             f"Input {name} has {size} bytes of text in {count} elements; at "
             f"most {most} are accepted"
         )
-
-
-def _size_message(signature, count, inputs, extra, missing):
-    return (
-        f"input size does not match signature: {count}!="
-        f"{len(signature.inputs)} len({{{','.join(sorted(inputs))}}}) != "
-        f"len({{{','.join(sorted(signature.inputs))}}}). "
-        f"Sent extra: {{{','.join(extra)}}}. "
-        f"Missing but required: {{{','.join(missing)}}}."
-    )
 
 
 def _check(name, array, info):
