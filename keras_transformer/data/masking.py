@@ -195,14 +195,9 @@ def _holds(phrase, other):
 
 def _nest(phrase, other):
     """True if one of two phrases is in the other, or they are apart."""
-    apart = (
-        phrase.source_end <= other.source_start
-        or other.source_end <= phrase.source_start
-    ) and (
-        phrase.target_end <= other.target_start
-        or other.target_end <= phrase.target_start
+    return (
+        phrase.is_apart(other) or _holds(phrase, other) or _holds(other, phrase)
     )
-    return apart or _holds(phrase, other) or _holds(other, phrase)
 
 
 def _with_symbols(text, spans, alone):

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.word_links import WordLinks
+from keras_transformer.data.word_links import Phrase, WordLinks
 from keras_transformer.documents.glossary import (
     Found,
     Glossary,
@@ -30,18 +30,10 @@ _MOST = 4
 
 
 class _Term(NamedTuple):
-    """A term of the source, and its translation in the target.
+    """A term in both sides of a pair, and the translation that is wanted."""
 
-    Attributes:
-        source: the term.
-        start, end: the translation's place, characters.
-        text: the translation there.
-    """
-
-    source: Found
-    start: int
-    end: int
-    text: str
+    place: Phrase
+    wanted: str
 
 
 class TermAnnotator:
@@ -88,13 +80,9 @@ class TermAnnotator:
         generator.shuffle(phrases)
         most = generator.randint(1, _MOST)
         for phrase in phrases:
-            start, end = phrase.target_start, phrase.target_end
-            found = Found(
-                phrase.source_start, phrase.source_end, target[start:end]
-            )
-            term = _Term(found, start, end, found.target)
-            if len(terms) < most and _is_apart(term, terms):
-                terms.append(term)
+            if len(terms) < most and _is_apart(phrase, terms):
+                wanted = target[phrase.target_start : phrase.target_end]
+                terms.append(_Term(phrase, wanted))
         if not terms:
             return pair, {}
         drawn = len(terms) - listed
@@ -109,26 +97,16 @@ class TermAnnotator:
         found = self._glossary.find(source) if self._glossary else ()
         for each in found:
             wanted = each.target or source[each.start : each.end]
-            places = (
-                _Term(each, start, end, target[start:end])
-                for start, end in forms_of(target, wanted)
-            )
-            term = next((t for t in places if _is_apart(t, terms)), None)
-            if term is not None:
-                terms.append(term)
+            for form in forms_of(target, wanted):
+                place = Phrase(each.start, each.end, *form)
+                if _is_apart(place, terms):
+                    terms.append(_Term(place, wanted))
+                    break
         return terms
 
 
-def _is_apart(term, terms):
-    """True if a term has no words of others, on either side."""
-    return all(
-        (
-            term.source.end <= other.source.start
-            or other.source.end <= term.source.start
-        )
-        and (term.end <= other.start or other.end <= term.start)
-        for other in terms
-    )
+def _is_apart(place, terms):
+    return all(place.is_apart(term.place) for term in terms)
 
 
 def _annotated(source: str, target: str, terms: Sequence[_Term]) -> Pair:
@@ -151,14 +129,15 @@ def _annotated(source: str, target: str, terms: Sequence[_Term]) -> Pair:
     )
     sources, targets = [], []
     symbols = itertools.chain(free, itertools.repeat(("", "")))
-    for term, (opening, closing) in zip(terms, symbols, strict=False):
-        (start, end, wanted), text = term.source, term.text
+    for (place, wanted), around in zip(terms, symbols, strict=False):
+        start, end, *form = place
         noted = annotated(source[start:end], [Found(0, end - start, wanted)])
-        sources.append((start, end, f"{opening}{noted}{closing}"))
-        targets.append((term.start, term.end, f"{opening}{text}{closing}"))
+        sources.append((start, end, noted.join(around)))
+        targets.append((*form, target[slice(*form)].join(around)))
     both = _replaced(source, sources), _replaced(target, sorted(targets))
     if not Masked(both[0], {}).has_structure_of(both[1]):
-        return annotated(source, [term.source for term in terms]), target
+        found = [Found(*place[:2], wanted) for place, wanted in terms]
+        return annotated(source, found), target
     numbers = dict.fromkeys(re.findall(r"⟨(\d+)/?⟩", both[0]))
     order = {number: n for n, number in enumerate(numbers, start=1)}
     source, target = (

@@ -36,6 +36,16 @@ class Phrase(NamedTuple):
     target_start: int
     target_end: int
 
+    def is_apart(self, other: Phrase) -> bool:
+        """True if neither side has a character of both."""
+        return (
+            self.source_end <= other.source_start
+            or other.source_end <= self.source_start
+        ) and (
+            self.target_end <= other.target_start
+            or other.target_end <= self.target_start
+        )
+
 
 class _Word(NamedTuple):
     """A word in a text: its place, and what number it has among all marks."""

@@ -44,7 +44,6 @@ _UNSPACED = (
 # Of a word: the ending that a form of it may lack, and have more.
 _FEWEST_LETTERS, _LOST, _MORE = 4, 2, 3
 
-
 _ANNOTATED = re.compile(
     f"({OPENING_SYMBOL}|){TERM_START}([^⟨⟩]*){TERM_TARGET}([^⟨⟩]*){TERM_END}"
 )

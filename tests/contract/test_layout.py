@@ -13,9 +13,7 @@ def test_signatures_name_tensors_that_servers_can_join():
     assert {*layout.TRANSLATING} <= layout.SIGNATURES.keys()
     for name, signature in layout.SIGNATURES.items():
         assert signature.inputs[0] == layout.TEXT
-        assert not set(signature.inputs) & signature.outputs.keys() or (
-            name == layout.TOKENIZE
-        )
+        assert not set(signature.inputs) & signature.outputs.keys()
         # Ranks of n-best lists are as many in each part of a batch.
         is_ragged = any(rank > 1 for _, rank in signature.outputs.values())
         assert signature.varying == (is_ragged and name != layout.NBEST)
