@@ -196,8 +196,10 @@ def test_tokenizers_follow_the_languages(source, target, kinds):
     ("pairs", "gpu", "name", "reason"),
     [
         (26_679, False, "tatoeba", "26,679 pairs, no GPU: tatoeba"),
-        (300_000, False, "tatoeba", "no GPU"),
-        (299_999, True, "tatoeba", "a GPU"),
+        (49_999, True, "tatoeba", "a GPU"),
+        (50_000, False, "domain", "50,000 pairs, no GPU: domain"),
+        (300_000, False, "domain", "no GPU"),
+        (299_999, True, "domain", "a GPU"),
         (
             300_000,
             True,
