@@ -19,8 +19,8 @@ from keras_transformer.exporting.verification.checks import CheckFailed
 from keras_transformer.exporting.warmup_requests import read_warmup
 
 # Words of texts that are longer than a model. One that splits texts searches
-# for a translation of all of it, so a shorter one is tried first.
-_LONG = (2_000, 10_000)
+# for a translation of all of it, so shorter ones are tried first.
+_LONG = (500, 2_000, 10_000)
 # What says that a text lost its end.
 _FLAGS = {
     layout.TEXT: layout.TRUNCATED,
