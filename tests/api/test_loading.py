@@ -132,6 +132,7 @@ def test_arguments_of_another_kind_are_told(folder, call, says):
         call(folder)
 
 
+@pytest.mark.medium
 def test_many_loaded_runs_in_a_process_are_quiet(folder, caplog):
     for _ in range(6):
         run = kt.load(folder)

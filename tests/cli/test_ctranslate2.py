@@ -145,6 +145,7 @@ def test_sentencepiece_and_origin_travel(
     assert (out / "imported" / "README.md").is_file()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("banned", ["[<unk>]", "[m, i]", "[<unk>, a]"])
 def test_a_search_that_bans_tokens_is_exported(
     banned, toy, tmp_path, here, checked, translate
@@ -212,6 +213,7 @@ def test_evaluates_as_the_run_does(exported, toy, tmp_path, succeed):
     assert 0 < difference < 0.2 * ours["cross_entropy"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("least", [0, 6])
 def test_limits_are_each_sentences_own(exported, toy, translate, least):
     limits = {"ratio": 1, "offset": 1}

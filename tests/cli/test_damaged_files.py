@@ -168,6 +168,7 @@ def test_a_pipe_is_taken_if_somebody_writes(tmp_path):
         writer.join()
 
 
+@pytest.mark.medium
 def test_a_tokenizer_that_is_a_folder(run, tmp_path):
     folder = shutil.copytree(run / "source_tokenizer", tmp_path / "tokenizer")
     (folder / "tokenizer.json").unlink()

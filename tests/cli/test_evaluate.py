@@ -64,6 +64,7 @@ def test_truncated_pairs_are_counted(run, tmp_path, succeed):
     assert re.search(r"truncated +3\n", out)
 
 
+@pytest.mark.medium
 def test_documents_are_translated_as_one_text(run, succeed, tmp_path):
     path = tmp_path / "test.tsv"
     pairs = ["One two.\tTwo one.", "Three.\tThree.", "", "Four.\tFour.", ""]
@@ -96,6 +97,7 @@ def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
     assert values["chrf"] == chrf.score
 
 
+@pytest.mark.medium
 def test_against_files_and_runs(
     evaluate, perfect, run, tmp_path, other_run, pairs
 ):

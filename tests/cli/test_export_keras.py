@@ -112,6 +112,7 @@ def test_imported_models_and_their_origin(
     assert copied == {path.name for path in (out / "imported").glob("*")}
 
 
+@pytest.mark.medium
 def test_another_process_loads_it_with_the_package_imported(exported):
     path = repr(str(exported / "model.keras"))
     loaded = "keras_transformer.models.transformer False"

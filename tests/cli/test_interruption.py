@@ -82,6 +82,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
     assert [p for p in out.rglob("*") if ".tmp" in p.name] == []
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("every", [2, 500], ids=["checkpoint", "weights"])
 def test_a_disk_that_is_full_leaves_what_training_goes_on_from(
     every, data, whole, refuses, tmp_path

@@ -76,6 +76,7 @@ def test_a_table_is_translated_by_an_export(export, write, tmp_path, succeed):
     assert lines[2] == f"2,three,{second}"
 
 
+@pytest.mark.medium
 def test_any_file_can_be_taken_by_lines(run, write, tmp_path, succeed):
     words = ["--input", write("a.json", "one\n"), "--format", "lines"]
     target = tmp_path / "b.json"

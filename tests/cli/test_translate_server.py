@@ -61,6 +61,7 @@ def test_run_export_and_server_translate_by_one_contract(run, export, url):
             translator.translate(texts[0], n_best=9)
 
 
+@pytest.mark.medium
 def test_every_way_warns_once_of_truncated_texts(run, export, url):
     texts = ["one two", "", "three " * 200, "four " * 300]
     keep = kt.DecodingConfig(sentences="keep")

@@ -134,6 +134,7 @@ def test_so_many_pairs_are_changed_in_each_epoch(pieces):
     assert any(source.count(b" ") > 8 for source, _ in new)  # Joined.
 
 
+@pytest.mark.medium
 def test_changes_follow_from_seed_and_epoch(pieces):
     check_epochs(functools.partial(training, pieces))
 

@@ -213,6 +213,7 @@ def test_padded_lengths_leave_the_batches_as_they_are(prepared, two_epochs):
     assert pairs_in(theirs) == pairs_in(map(without_blank, ours))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("shuffle_buffer", [130, 60])
 def test_order_follows_from_seed_and_epoch(prepared, shuffle_buffer):
     options = {"shuffle_buffer": shuffle_buffer}

@@ -148,6 +148,7 @@ def test_blocks_agree_with_a_stream(files, form):
         list(read_pairs([file], LIMIT))
 
 
+@pytest.mark.medium
 def test_a_gzip_bomb_is_one_long_line(tmp_path):
     path = tmp_path / "bomb.tsv.gz"
     with gzip.open(path, "wb", 1) as file:

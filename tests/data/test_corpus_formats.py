@@ -233,6 +233,7 @@ def test_damaged_and_other_files_are_refused(write, name, content, says):
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.medium
 def test_memory_does_not_grow_with_the_file(write):
     unit = {"en": "Open " * 20, "de": "Öffnen " * 20, "fr": "Ouvrir " * 20}
     path = write("a.tmx", tmx(*[unit] * 20_000))

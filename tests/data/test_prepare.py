@@ -578,6 +578,7 @@ def test_a_folder_of_any_name(corpus, tmp_path, name, kind):
     assert sum(len(labels) for _, labels in batches.dataset) > 100
 
 
+@pytest.mark.medium
 def test_many_preparations_in_a_process_are_quiet(write, tmp_path, caplog):
     rows = "".join(f"a cat saw {n}\t猫看{n}次\n" for n in range(40))
     path = write("a.tsv", rows)

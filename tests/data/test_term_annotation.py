@@ -175,6 +175,7 @@ def test_prepared_sources_have_terms_and_tokens_of_both_sides(term_data):
     assert "drib" in prepared.source_tokenizer.tokens()
 
 
+@pytest.mark.medium
 def test_workers_make_the_same_data(term_data):
     both = [term_data(f"by{n}", workers=n) for n in (1, 2)]
     one, other = (contents(prepared.path) for prepared in both)

@@ -56,6 +56,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.medium
 def test_examples_are_served_without_this_package(folder):
     served, alone = json.loads(run_python("-c", SERVED, folder=folder).stdout)
     assert close(served["reviews"], alone["reviews"])

@@ -63,6 +63,7 @@ def test_every_check_is_passed(static, run, model, tmp_path):
     )
 
 
+@pytest.mark.medium
 @needs_vnni
 def test_int8_is_published_beside_float32(
     run, tmp_path, dev, monkeypatch, capsys
@@ -108,6 +109,7 @@ def test_a_processor_without_avx2_is_refused(
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.medium
 def test_a_processor_without_vnni_is_a_warning(
     run, tmp_path, monkeypatch, capsys
 ):
@@ -161,6 +163,7 @@ def test_the_fastest_that_is_as_good_is_chosen(
     assert "limits" not in choice.to_dict()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("has_avx2", [True, False])
 def test_without_vnni_int8_is_measured_where_it_works(
     has_avx2, run, monkeypatch

@@ -53,6 +53,7 @@ def test_operations_have_one_thread_or_as_many_as_were_chosen(
     assert given == [threads]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("folder", ["model[1]", "model *"])
 def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
     path = shutil.copytree(report.path, tmp_path / folder / "2")

@@ -269,6 +269,7 @@ def test_lists_of_very_many_files_take_no_quadratic_time(checkpoint):
     assert time.process_time() - began < 5
 
 
+@pytest.mark.medium
 def test_lists_of_very_many_parts_are_refused(checkpoint):
     """Each of them empty, and thus short enough to be read again."""
     content = table([], repeats=100_000)

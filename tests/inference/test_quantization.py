@@ -190,6 +190,7 @@ def quantized(static=True, variant="pre"):
     return IncrementalTransformer(model, "int8", limits=limits)
 
 
+@pytest.mark.medium
 @needs_vnni
 @pytest.mark.parametrize("static", [False, True])
 def test_steps_equal_a_full_pass(static):

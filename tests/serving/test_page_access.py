@@ -30,6 +30,7 @@ def translated(page, text=TEXT):
 # Languages.
 
 
+@pytest.mark.medium
 def test_the_language_can_be_switched_and_is_remembered(open_page):
     page = translated(open_page())
     assert page.locator("html").get_attribute("lang") == "en"

@@ -32,6 +32,7 @@ def test_graph_and_python_agree_on_all_of_unicode(options):
     assert blank == list(filter(is_blank, CHARACTERS))
 
 
+@pytest.mark.medium
 def test_it_is_what_unicode_says_and_symbols_that_are_empty():
     regex = pytest.importorskip("regex")  # comes with NLTK
     properties = r"[\p{Default_Ignorable_Code_Point}\p{White_Space}\p{Cc}]"

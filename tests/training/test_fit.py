@@ -164,6 +164,7 @@ def motionless(prepared, config, tmp_path_factory):
     return run, fit(run, prepared, observer=recorder), recorder
 
 
+@pytest.mark.medium
 def test_early_stopping_waits_for_patience(motionless):
     run, _, recorder = motionless
     # The first epoch stays the best or ties.
@@ -211,6 +212,7 @@ def test_mixed_precision_trains(prepared, config, tmp_path, policy):
     assert keras.config.dtype_policy().name == "float32"
 
 
+@pytest.mark.medium
 def test_the_learning_rate_cools_down(prepared, config, tmp_path):
     changes = {"epochs": 4, "cooldown_epochs": 2, "warmup_steps": 1}
     config = config.updated({"training": changes})

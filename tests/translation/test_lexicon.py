@@ -153,6 +153,7 @@ def test_translate_and_evaluate(toy, capsys):
     assert figures["chrf"] == measured.chrf > 0
 
 
+@pytest.mark.medium
 def test_only_what_is_suggested_is_said(toy, monkeypatch):
     folder, moved = toy
     monkeypatch.setattr(
