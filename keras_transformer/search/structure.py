@@ -122,15 +122,16 @@ def with_structure(
         room = tf.cast(max_lengths - step - 1, tf.float32)[:, tf.newaxis]
         is_left = left > 0  # (B, K)
         words = tf.where(is_left & (left >= room), _FORBIDDEN, 0.0)
-        row = forbidden + words[..., tf.newaxis]  # (B, K, V)
-        ends = tf.where(is_left, _FORBIDDEN, row[..., END_ID])
+        words = words[..., tf.newaxis]  # (B, K, 1)
+        ends = tf.where(is_left, _FORBIDDEN, 0.0)[..., tf.newaxis]
+        # Slices before sums, as they aren't of (B, K, V) yet.
         return tf.concat(
             [
-                row[..., :END_ID],
-                ends[..., tf.newaxis],
-                row[..., END_ID + 1 : first],
+                forbidden[..., :END_ID] + words,
+                forbidden[..., END_ID : END_ID + 1] + words + ends,
+                forbidden[..., END_ID + 1 : first] + words,
                 tf.where(allowed, 0.0, _FORBIDDEN),
-                row[..., first + _COUNT :],
+                forbidden[..., first + _COUNT :] + words,
             ],
             axis=2,
         )  # (B, K, V)
