@@ -48,7 +48,7 @@ for _ in range(4):
 # Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,){_BRACES}"
-    rf"|%%|%[A-Z_]{{3,}}|%<\w+>{_LETTER}*+"
+    rf"|%%|%[A-Z_]{{3,}}\d*+|%<\w+>{_LETTER}*+"
     r"|%(?:\(\w+\))?(?:\d+\$)?"
     # No flag in "5%-Hürde", and not Turkish "%50".
     r"(?:(?<!\d%)(?<!\d\s%)[#0\-+]++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
@@ -245,9 +245,37 @@ class Masked(NamedTuple):
                 marks = {k: mark for k, mark in self.marks.items() if mark}
                 return Masked(text, marks).unmasked(translation)
             translation = self._with_symbols(translation)
-        return re.sub(
-            SYMBOL, lambda symbol: self.marks.get(symbol[0], ""), translation
-        )
+        return self._with_marks(translation)
+
+    def _with_marks(self, translation):
+        """A translation with the marks in place of symbols.
+
+        `%s` isn't found again in `%sbereich`, nor an address in
+        `http://a.b/c-Datei`: a space is put between, unless the source has
+        the mark beside the same character.
+        """
+        text, place, spans = "", 0, []
+        for symbol in re.finditer(SYMBOL, translation):
+            text += translation[place : symbol.start()]
+            place = symbol.end()
+            after = translation[place : place + 1]
+            mark = self.marks.get(symbol[0], "")
+            if after in ("", "⟨") or symbol[0] + after not in self.text:
+                spans.append((len(text), len(text) + len(mark)))
+            text += mark
+        text += translation[place:]
+        found = set(_spans(text))
+        for start, end in reversed(spans):
+            before, mark, after = text[:start], text[start:end], text[end:]
+            # A user's own mark has another pattern.
+            if (start, end) in found or _first_end(mark) != len(mark):
+                continue
+            if _first_end(mark + after) != len(mark):
+                after = f" {after}"
+            if (start, end) not in _spans(before + mark):
+                before += " "
+            text = before + mark + after
+        return text
 
     def has_structure_of(self, translation: str) -> bool:
         """True if the text and a translation have the same symbols."""
@@ -263,6 +291,16 @@ class Masked(NamedTuple):
         spans = _word_spans(plain.text)
         alignment = [n * len(words) // len(spans) for n in range(len(spans))]
         return place_marks(source, plain.text, words, spans, alignment)
+
+
+def _spans(text):
+    return [match.span() for match in markup_pattern().finditer(text)]
+
+
+def _first_end(text):
+    """Where the mark ends that a text begins with."""
+    match = markup_pattern().match(text)
+    return match and match.end()
 
 
 def _structure(text):

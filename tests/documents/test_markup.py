@@ -70,6 +70,7 @@ def placed(source, translation, alignment):
         ("50%ige, 50 %ige, 5%s, 50% der, a % b", ["%s"]),
         ("5%-Hürde, 100%-os, %50 indirim, %-5d, %1", ["%-5d", "%1"]),
         ("%PRODUCTNAME Writer", ["%PRODUCTNAME"]),
+        ("press %MOD1+D", ["%MOD1"]),
         (
             "See https://a.org/x?y=1. Mail a.b@c.org!",
             ["https://a.org/x?y=1", "a.b@c.org"],
@@ -196,6 +197,34 @@ def test_annotated_terms_have_symbols_while_there_are_numbers():
 def test_symbols_that_a_search_lost_come_back(text, translation, expected):
     (masked,) = mask_marks(text, find_marks(text))
     assert masked.unmasked(translation) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "expected"),
+    [
+        ("a %s range", "der ⟨1/⟩bereich", "der %s bereich"),
+        ("a %1 range", "⟨1/⟩2", "%1 2"),
+        ("see http://a.b/ or me@a.b", "⟨1/⟩x⟨2/⟩y", "http://a.b/ x me@a.b y"),
+        ("in a@b.cd", "in der-⟨1/⟩", "in der- a@b.cd"),
+        ("see http://a.b/c x", "⟨1/⟩-y", "http://a.b/c -y"),
+        (
+            "http://a.b/c<i>&amp;</i>",
+            "⟨1/⟩⟨3/⟩⟨2⟩⟨/2⟩",
+            "http://a.b/c &amp;<i></i>",
+        ),
+        ("see http://a.b/c %s x", "⟨1/⟩⟨2/⟩y", "http://a.b/c %s y"),
+        # As the source has it, and where nothing is taken for a part of it.
+        ("two KEYs of it", "zwei ⟨1/⟩s", "zwei KEYs"),
+        ("a {b} c %s d", "⟨1/⟩x⟨2/⟩-y", "{b}x%s-y"),
+        ("open %s now", "打开⟨1/⟩文件", "打开%s文件"),
+    ],
+)
+def test_marks_are_apart_from_words_of_the_translation(
+    text, translation, expected
+):
+    (masked,) = mask_text(text, ("KEY",))
+    assert masked.unmasked(translation) == expected
+    assert masked.unmasked(masked.text) == text
 
 
 @pytest.mark.parametrize(
