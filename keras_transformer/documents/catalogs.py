@@ -25,7 +25,11 @@ from keras_transformer.documents.document import (
     installed,
     read_text,
 )
-from keras_transformer.documents.markup import find_marks, unused_tag
+from keras_transformer.documents.markup import (
+    find_marks,
+    read_in_order,
+    unused_tag,
+)
 from keras_transformer.errors import InputError
 from keras_transformer.languages import tag_of_language
 from keras_transformer.system.files import read_bytes
@@ -41,18 +45,18 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def keeps_placeholders(source: str, translation: str) -> bool:
-    """True if a translation has the placeholders of its source, any order."""
+    """True if a translation has the placeholders of its source.
+
+    Their order counts where a program reads them so: `%s` and `%d`.
+    """
     found, kept = (
-        collections.Counter(
+        (
             # Braces also where they hold what no placeholder does.
-            [
-                *re.findall(r"[{}]", text),
-                *(text[m.start : m.end] for m in marks),
-            ]
+            collections.Counter([*re.findall(r"[{}]", text), *marks]),
+            read_in_order(marks)[0],
         )
-        for text, marks in (
-            (text, find_marks(text)) for text in (source, translation)
-        )
+        for text in (source, translation)
+        for marks in [[text[m.start : m.end] for m in find_marks(text)]]
     )
     return found == kept
 

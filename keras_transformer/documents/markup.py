@@ -33,9 +33,11 @@ from keras_transformer.symbols import (
     TERM_START,
 )
 
-# Of XML and HTML, with attributes, and comments.
+# Of XML and HTML, with attributes, comments, and tags escaped in a message.
 TAG = (
     r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
+    r"|<!\[CDATA\[|\]\]>|<[!?][A-Za-z][^<>]*>"
+    r"|&lt;/?[A-Za-z](?:(?!&[lg]t;)[^<>])*+&gt;"
     r"|</?\d{1,3}\s*/?>"  # of Lingui and react-i18next
 )
 ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
@@ -47,11 +49,11 @@ for _ in range(4):
 # ICU's choices stay whole: a program reads their keywords, such as `other`.
 # Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
-    rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,){_BRACES}"
+    rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,){_BRACES}"
     rf"|%%|%[A-Z_]{{3,}}\d*+|%<\w+>{_LETTER}*+"
     r"|%(?:\(\w+\))?(?:\d+\$)?"
     # No flag in "5%-Hürde", and not Turkish "%50".
-    r"(?:(?<!\d%)(?<!\d\s%)[#0\-+]++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
+    r"(?:(?<!\d%)(?<!\d\s%)[#0\-+']++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
     # With letters behind it, but for "50%ige"; no script without spaces.
     rf"(?:(?<!\d%.)(?<!\d\s%.){_LETTER}*+|(?!{_LETTER}))"
     r"|%[1-9](?!\d)|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<%[^%]*%>|[$#%]?\{(?:[^{}<>\s](?:[^{}<>]|(?<=:)[<>])*)?\}"
@@ -63,7 +65,7 @@ _NO_ADDRESS = (
     r"\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 )
 _ADDRESS = (
-    r"(?<![0-9A-Za-z_])(?:https?|ftp)://"
+    r"(?<![0-9A-Za-z_])(?:(?:https?|ftp)://|www\.)"
     rf"[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"
     # RFC 5321: a local part has up to 64 characters.
     r"|(?a:\b[\w.+-]{1,64}@\w[\w-]*(?:\.\w[\w-]*)+)"
@@ -79,7 +81,16 @@ _WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
 _PASSED, _MOST_PASSED = 4, 32
 _DEEPEST = 100  # pairs in each other; Python ends at a thousand calls
 # Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
-_NAME = re.compile(r"([<⟨])/?([^\s<>/⟨⟩]+)")
+_NAME = re.compile(r"(<|⟨|&lt;)/?([^\s<>/⟨⟩&]+)")
+# Marks that a program reads in the order in which they come: conversions of C
+# without a number or a name, and what opens or closes in templates and pages.
+_READ_IN_ORDER = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"%(?![%(<{]|[A-Z_]{3,}\d*\Z|\d+\$|L?\d\Z).*|\{\}",
+        r"\{%.*|\{\{[#/^].*|(?i:<(?!%=|!|(?:br|img|input)\b).*(?<!/)>)",
+    )
+)
 
 
 class Mark(NamedTuple):
@@ -166,10 +177,10 @@ def _marks(pattern, text, terms=0):
         spans.append(match.span())
         partners.append(index)
         named = _NAME.match(tag)
-        if not named or tag.endswith(("/>", "/⟩")):
+        if not named or tag.endswith(("/>", "/⟩", "/&gt;")):
             continue
-        name = named.groups()
-        if not tag.startswith(("</", "⟨/")):
+        name = named[1], named[2].lower()
+        if not tag.startswith(("</", "⟨/", "&lt;/")):
             opened.append((name, index))
             names[name] += 1
             continue
@@ -184,6 +195,34 @@ def _marks(pattern, text, terms=0):
         Mark(*span, partner)
         for span, partner in zip(spans, partners, strict=True)
     ]
+
+
+def read_in_order(marks: Sequence[str]) -> list[list[str]]:
+    """Those of some marks whose order counts, such as `%s` and `%d`, by kind.
+
+    Args:
+        marks: as written, each alone.
+    """
+    return [
+        [mark for mark in marks if kind.fullmatch(mark)]
+        for kind in _READ_IN_ORDER
+    ]
+
+
+def _in_order(marks, alone):
+    """Marks of a translation, those whose order counts in that of the source.
+
+    Args:
+        marks: as they come in the translation.
+        alone: by the place among them of each that is of no pair, what sorts
+            these as in the source.
+    """
+    found = list(marks)
+    for kind in _READ_IN_ORDER:
+        places = [n for n in alone if kind.fullmatch(marks[n])]
+        for n, other in zip(places, sorted(places, key=alone.get), strict=True):
+            found[n] = marks[other]
+    return found
 
 
 def unused_tag(text: str) -> str:
@@ -255,22 +294,29 @@ class Masked(NamedTuple):
         the mark beside the same character.
         """
         text, place, spans = "", 0, []
-        for symbol in re.finditer(SYMBOL, translation):
+        symbols = list(re.finditer(SYMBOL, translation))
+        marks = [self.marks.get(symbol[0], "") for symbol in symbols]
+        alone = {
+            n: SINGLE.index(symbol[0])
+            for n, symbol in enumerate(symbols)
+            if symbol[0] in SINGLE
+        }
+        marks = _in_order(marks, alone)
+        for symbol, mark in zip(symbols, marks, strict=True):
             text += translation[place : symbol.start()]
             place = symbol.end()
             after = translation[place : place + 1]
-            mark = self.marks.get(symbol[0], "")
-            if after in ("", "⟨") or symbol[0] + after not in self.text:
-                spans.append((len(text), len(text) + len(mark)))
+            kept = after not in ("", "⟨") and symbol[0] + after in self.text
+            spans.append((len(text), len(text) + len(mark), kept))
             text += mark
         text += translation[place:]
         found = set(_spans(text))
-        for start, end in reversed(spans):
+        for start, end, kept in reversed(spans):
             before, mark, after = text[:start], text[start:end], text[end:]
             # A user's own mark has another pattern.
             if (start, end) in found or _first_end(mark) != len(mark):
                 continue
-            if _first_end(mark + after) != len(mark):
+            if not kept and _first_end(mark + after) != len(mark):
                 after = f" {after}"
             if (start, end) not in _spans(before + mark):
                 before += " "
@@ -497,13 +543,51 @@ def place_marks(
         for span, index in zip(target, alignment, strict=True)
         if span.end > span.start
     ]
+    tokens = _of_words(tokens, translation)
     placed: list[_Placed] = []
     _place(stripped, translation, tokens, range(len(stripped.marks)), 0, placed)
+    placed.sort()
+    indices = [each.order[-1] for each in placed]
+    marks = [stripped.marks[index] for index in indices]
+    alone = {
+        n: index
+        for n, index in enumerate(indices)
+        if stripped.partners[index] == index
+    }
     result, end = [], 0
-    for each in sorted(placed):
-        result += [translation[end : each.position], each.text]
+    ordered = _in_order(marks, alone)
+    for each, mark, own in zip(placed, marks, ordered, strict=True):
+        text = each.text.replace(mark, own)
+        result += [translation[end : each.position], text]
         end = each.position
     return "".join([*result, translation[end:]])
+
+
+def _of_words(tokens, translation):
+    """Tokens of a word, or of several, as one, so that no tag tears a word.
+
+    The longest one says where in the source they come from.
+    """
+    words = _word_spans(translation)
+    whole: list[tuple[Span, float, int]] = []
+    index = 0
+    for span, middle in tokens:
+        start, end = span
+        while index < len(words) and words[index].end <= start:
+            index += 1
+        last = index
+        while last < len(words) and words[last].start < span.end:
+            start = min(start, words[last].start)
+            end = max(end, words[last].end)
+            last += 1
+        size = span.end - span.start
+        if whole and start < whole[-1][0].end:
+            before, *longest = whole.pop()
+            start, end = before.start, max(end, before.end)
+            if size <= longest[1]:
+                middle, size = longest
+        whole.append((Span(start, end), middle, size))
+    return [(span, middle) for span, middle, _ in whole]
 
 
 def _place(stripped, translation, tokens, indices, depth, placed):

@@ -42,6 +42,21 @@ def placed(source, translation, alignment):
         ("a < b and b > c", []),
         ("1<2, x<y>z", ["<y>"]),
         ("a<br/>b<!-- <i> -->c", ["<br/>", "<!-- <i> -->"]),
+        (
+            '<!DOCTYPE html><?xml version="1.0"?><![CDATA[a <b>]]>',
+            [
+                "<!DOCTYPE html>",
+                '<?xml version="1.0"?>',
+                *("<![CDATA[", "<b>", "]]>"),
+            ],
+        ),
+        (
+            "&lt;a href=&quot;x&quot;&gt;b&lt;/a&gt; 1 &lt; 2 &gt; 1",
+            [
+                "&lt;a href=&quot;x&quot;&gt;",
+                *("&lt;/a&gt;", "&lt;", "&gt;"),
+            ],
+        ),
         ("Tom &amp; Jerry &#160; R&D;x", ["&amp;", "&#160;", "&D;"]),
         ("%s of %1 files, %(name)s, 50% off", ["%s", "%1", "%(name)s"]),
         (
@@ -63,6 +78,11 @@ def placed(source, translation, alignment):
             "%dMB, %dx%d, %ds, %s_old, %.*f, %-*d, %ju, %L1, %%, 100%%, %s%%",
             "%dMB %dx %d %ds %s_old %.*f %-*d %ju %L1 %% %% %s %%".split(),
         ),
+        (
+            "{0, choice, 0#no files|1#one file}, %'d",
+            ["{0, choice, 0#no files|1#one file}", "%'d"],
+        ),
+        ("Go to www.a.org/b, see www. c", ["www.a.org/b"]),
         (
             "%{count} of %<n>s, %<PRIu64> bytes",
             "%{count} %<n>s %<PRIu64>".split(),
@@ -100,6 +120,7 @@ def test_marks_are_found(text, marks):
     [
         ("<a><b></b></a>", [3, 2, 1, 0]),
         ("<a><br></a>", [2, 1, 0]),
+        ("<A>x</a>&lt;b&gt;&lt;/b&gt;&lt;b/&gt;", [1, 0, 3, 2, 4]),
         ("</a><a>", [0, 1]),
         ("<a><b></a></b>", [2, 1, 0, 3]),
         ("<a></a><a></a>", [1, 0, 3, 2]),
@@ -123,6 +144,9 @@ def test_tags_are_paired(text, partners):
         "{" * 16_000,
         "{a, plural, {b} " * 4_000,
         "<a '" * 4_000,
+        "&lt;a " * 4_000,
+        "<![CDATA[" * 4_000,
+        "www.a" * 4_000,
         "&#" * 8_000,
     ],
 )
@@ -205,6 +229,7 @@ def test_symbols_that_a_search_lost_come_back(text, translation, expected):
         ("a %s range", "der ⟨1/⟩bereich", "der %s bereich"),
         ("a %1 range", "⟨1/⟩2", "%1 2"),
         ("see http://a.b/ or me@a.b", "⟨1/⟩x⟨2/⟩y", "http://a.b/ x me@a.b y"),
+        ("in a@b.cd x", "in⟨1/⟩ x", "in a@b.cd x"),
         ("in a@b.cd", "in der-⟨1/⟩", "in der- a@b.cd"),
         ("see http://a.b/c x", "⟨1/⟩-y", "http://a.b/c -y"),
         (
@@ -225,6 +250,28 @@ def test_marks_are_apart_from_words_of_the_translation(
     (masked,) = mask_text(text, ("KEY",))
     assert masked.unmasked(translation) == expected
     assert masked.unmasked(masked.text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "expected"),
+    [
+        # C reads conversions in order, whatever the order of the words.
+        ("%s of %d", "⟨2/⟩ x ⟨1/⟩", "%s x %d"),
+        ("<b>%s</b> of %d", "⟨3/⟩ x ⟨1⟩⟨2/⟩⟨/1⟩", "%s x <b>%d</b>"),
+        ("%2$s %1 %(n)s %s", "⟨4/⟩⟨3/⟩⟨2/⟩⟨1/⟩", "%s%(n)s%1%2$s"),
+        ("{{#a}}b{{/a}}", "⟨2/⟩⟨1/⟩b", "{{#a}}{{/a}}b"),
+        (
+            "{% if a %}b{% endif %} %s",
+            "⟨3/⟩⟨2/⟩⟨1/⟩b",
+            "%s{% if a %}{% endif %}b",
+        ),
+        ("a</p><p>b", "⟨2/⟩a⟨1/⟩b", "</p>a<p>b"),
+        ('<x id="1"/> of <img a>', "⟨2/⟩ x ⟨1/⟩", '<img a> x <x id="1"/>'),
+    ],
+)
+def test_marks_that_are_read_in_order_keep_it(text, translation, expected):
+    (masked,) = mask_text(text)
+    assert masked.unmasked(translation) == expected
 
 
 @pytest.mark.parametrize(
@@ -285,6 +332,24 @@ def test_pairs_around_all_are_unwrapped(text, parts):
 )
 def test_marks_are_placed(source, translation, alignment, expected):
     assert placed(source, translation, alignment) == expected
+
+
+def test_no_tag_tears_a_word():
+    text = "the <b>criteria</b> range %s of %d"
+    stripped = strip_marks(text, find_marks(text))
+    source = spans(stripped.text)
+    tokens = token_spans(
+        "Kriterien Bereich x", "▁Kri terien ▁Bereich x".split()
+    )
+    result = place_marks(
+        stripped, "Kriterien Bereich x", source, tokens, [0, 1, 2, 3]
+    )
+    assert result == "<b>Kriterien</b> Bereich %s x %d"
+    # The longest token of a word says where it comes from.
+    result = place_marks(
+        stripped, "Kriterien Bereich x", source, tokens, [1, 0, 2, 3]
+    )
+    assert result == "Kriterien <b></b> Bereich %s x %d"
 
 
 def test_marks_may_be_in_each_other_to_any_depth():
