@@ -78,8 +78,8 @@ class Found(NamedTuple):
 def words_of(text: str) -> list[Word]:
     """The words of a text, in order.
 
-    A hyphen within a word is part of it. In scripts that put no spaces
-    between words each character is one.
+    A hyphen or a dot within a word is part of it: `file.txt`. In scripts that
+    put no spaces between words each character is one.
     """
     return [
         Word(match.start(), match.end(), match.lastgroup == "markup")
@@ -100,7 +100,7 @@ def _pattern():
     letters = rf"{letter}+(?:[{marks}]+{letter}*)*"
     return re.compile(
         rf"(?P<markup>{MARKUP})|[{_UNSPACED}][{marks}]*"
-        rf"|{letters}(?:[-\u2010\u2011]{letters})*|\S",
+        rf"|{letters}(?:[-.\u2010\u2011]{letters})*|\S",
         re.DOTALL,
     )
 

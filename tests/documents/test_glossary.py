@@ -60,6 +60,7 @@ TERMS = [
         ),
         ("cell\nrange", "⟨t⟩cell⟨=⟩Zelle⟨/t⟩\nrange"),
         ("cells, non-cell, cell-like", "cells, non-cell, cell-like"),
+        ("cell.txt, my.cell, my_cell", "cell.txt, my.cell, my_cell"),
         ("OK, ok", "⟨t⟩OK⟨=⟩OK-Knopf⟨/t⟩, ok"),
         ("In Impress", "In ⟨t⟩Impress⟨=⟩Impress⟨/t⟩"),
         ("Save As... it", "⟨t⟩Save As...⟨=⟩Speichern unter…⟨/t⟩ it"),
