@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 from collections.abc import Mapping
@@ -16,14 +15,12 @@ from keras_transformer.documents.formats import (
 )
 from keras_transformer.documents.glossary import Terms
 from keras_transformer.errors import InputError
-from keras_transformer.translation.details import markup_translator
 from keras_transformer.translation.documents import (
     require_no_markup,
     require_unpacked,
     write_translated,
 )
-from keras_transformer.translation.request import Truncations
-from keras_transformer.translation.stream import one_by_one
+from keras_transformer.translation.request import PROJECT, Truncations
 from keras_transformer.translation.terms import (
     all_patterns,
     require_terms,
@@ -87,24 +84,18 @@ def translate_file(
         raise InputError(f"{target}: exists. Accepted: the name of a new file")
     if glossary is not None:
         require_terms(translator.has_terms())
-    run = translator if isinstance(translator, TrainedRun) else None
     data = translator.data()
     patterns = all_patterns(data, translator.placeholders or ())
     languages = None if data is None else data.languages
     document = open_document(source, format, languages, field, overwrite)
-    if run is None or run.config.data.symbols:
-        if not translator.masks_markup():
+    if not translator.masks_markup():
+        if isinstance(translator, TrainedRun):
+            translator = translator.translating_by()
+            translator.markup = PROJECT
+        else:
             require_no_markup(document, str(source))
-        opened = translator.opened()
-    else:
-        translator_graph = run.new_translator(align=True)
-        splitter = translator_graph.splitter(run.config.data)
-        translate = markup_translator(
-            translator_graph, splitter, placeholders=patterns
-        )
-        opened = contextlib.nullcontext(one_by_one(translate))
     truncations = Truncations()
-    with opened as translate_batches:
+    with translator.opened() as translate_batches:
         write_translated(
             document,
             target,

@@ -11,7 +11,8 @@ from urllib.parse import unquote
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.documents.markup import checked_placeholders
-from keras_transformer.errors import InputError, require_kind
+from keras_transformer.errors import InputError, require_kind, shown
+from keras_transformer.translation.request import KEEP, PROJECT
 from keras_transformer.translation.texts import TextTranslator
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def load(
     ensemble: Sequence[str | os.PathLike] | str | os.PathLike | None = None,
     shortlist: Pairs | None = None,
     placeholders: Sequence[str] = (),
+    markup: str | None = None,
 ) -> TextTranslator:
     """Opens what translates: a run, an export, or a model on a server.
 
@@ -66,7 +68,12 @@ def load(
         shortlist: pairs of sentences, or files of them: translations of a run
             are searched among tokens that these suggest; None: among all.
         placeholders: regular expressions of a user's own markup, such as
-            `~\\w`, for models that have learned of markup.
+            `~(?=\\w)`, for models that have learned of markup and with
+            "project".
+        markup: what a run does with tags and placeholders: "project", they
+            are placed by the alignment, or "keep", they are text like the
+            rest; None: symbols stand for them, if the model has any, else
+            "keep".
 
     Returns:
         a `TrainedRun`, a `SavedTranslator`, a `CTranslate2Translator` or a
@@ -85,7 +92,11 @@ def load(
     require_kind(decoding, DecodingConfig, "decoding")
     name = os.fspath(where)
     patterns = checked_placeholders(placeholders)
-    of_run = {"ensemble": ensemble, "shortlist": shortlist}
+    of_run = {"ensemble": ensemble, "shortlist": shortlist, "markup": markup}
+    if markup not in (None, KEEP, PROJECT):
+        raise InputError(
+            f"markup must be {KEEP!r} or {PROJECT!r}. Received: {shown(markup)}"
+        )
     of_server = {"model": model, "version": version, "label": label}
     if "://" in name:
         _refuse(name, weights=weights, decoding=decoding, **of_run)
@@ -94,7 +105,7 @@ def load(
     folder = pathlib.Path(where)
     if (folder / "config.yaml").is_file():
         run = _run(folder, weights, decoding, ensemble or (), shortlist)
-        run.placeholders = patterns
+        run.placeholders, run.markup = patterns, markup
         return run
     _refuse(name, weights=weights, **of_run)
     if (folder / "keras_transformer.json").is_file():

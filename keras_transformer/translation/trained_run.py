@@ -17,10 +17,18 @@ from keras_transformer.errors import InputError
 from keras_transformer.system.files import as_paths
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
-from keras_transformer.translation.details import detailed_translator
+from keras_transformer.translation.details import (
+    detailed_translator,
+    markup_translator,
+)
 from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.lexicon import lexicon_of
-from keras_transformer.translation.request import Translation
+from keras_transformer.translation.request import (
+    KEEP,
+    PROJECT,
+    Translation,
+)
+from keras_transformer.translation.terms import all_patterns
 from keras_transformer.translation.texts import TextTranslator, check_n_best
 from keras_transformer.translation.translator import Translator
 
@@ -36,6 +44,9 @@ class TrainedRun(TextTranslator, Run):
         shortlist: pairs of sentences, or files of them: translations are
             searched among tokens that these suggest; None: among all.
         placeholders: regular expressions of markup, beside those of its data.
+        markup: "project", markup is placed by the alignment, or "keep", it is
+            text like the rest; None: symbols stand for it, if the model has
+            any, else "keep".
 
     Example:
         >>> run = keras_transformer.load("runs/en-zh")
@@ -56,6 +67,7 @@ class TrainedRun(TextTranslator, Run):
         self.ensemble: tuple[str | os.PathLike, ...] = ()
         self.shortlist: Pairs | None = None
         self.placeholders: tuple[str, ...] = ()
+        self.markup: str | None = None
         self._translator: Translator | None = None
         self._translates_by: tuple = ()  # the attributes it was made by
         self._functions: dict = {}  # by the number of hypotheses
@@ -113,23 +125,29 @@ class TrainedRun(TextTranslator, Run):
         count = n_best or 1
         by = (
             *(self.weights, self.decoding, tuple(self.ensemble)),
-            *(self.shortlist, self.placeholders),
+            *(self.shortlist, self.placeholders, self.markup),
         )
         if self._translator is None or by != self._translates_by:
-            self._translator = self.new_translator()
+            self._translator = self.new_translator(self.markup == PROJECT)
             self._translates_by = by
             self._functions.clear()
         if count not in self._functions:
-            self._functions[count] = detailed_translator(
-                self._translator,
-                count,
-                splitter=self._translator.splitter(self.config.data),
-            )
+            self._functions[count] = self._function(self._translator, count)
         return self._functions[count](texts)
+
+    def _function(self, translator, count):
+        splitter = translator.splitter(self.config.data)
+        if self.markup == PROJECT:
+            patterns = all_patterns(self.config.data, self.placeholders)
+            return markup_translator(translator, splitter, count, patterns)
+        masks = self.markup != KEEP
+        return detailed_translator(
+            translator, count, splitter=splitter, masks=masks
+        )
 
     def masks_markup(self) -> bool:
         """See `TextTranslator.masks_markup`."""
-        return self.config.data.symbols != ()
+        return self.markup is None and self.config.data.symbols != ()
 
     def data(self) -> DataConfig:
         """See `TextTranslator.data`."""

@@ -40,6 +40,18 @@ def test_bytes_are_to_be_decoded(folder, given):
         kt.load(folder).translate(given)
 
 
+def test_markup_may_be_placed_by_the_alignment(folder):
+    text = "<b>aaa</b> bbb %s"
+    kept, placed = (
+        kt.load(folder, markup=markup).translate([text])[0]
+        for markup in (None, "project")
+    )
+    assert "<b>" not in kept
+    assert all(placed.count(mark) == 1 for mark in ("<b>", "</b>", "%s"))
+    with pytest.raises(InputError, match="markup must be 'keep' or 'project'"):
+        kt.load(folder, markup="symbols")
+
+
 def test_a_shortlist_may_be_of_a_generator(folder):
     pairs = [("aaa bbb", "bbb aaa")]
     run = kt.load(folder, shortlist=(pair for pair in pairs))

@@ -98,6 +98,10 @@ def test_all_marks_come_back_whatever_the_model_says(run):
     for several in zip(*translator.translate(TEXTS[:4], n_best=3), strict=True):
         assert_complete(TEXTS[:4], several, ("~",))
     assert translator.translate("<br/>") == "<br/>"
+    both = kt.load(run.folder, ensemble=run.folder)
+    assert_complete(TEXTS[:3], both.translate(TEXTS[:3]), ("~",))
+    kept = kt.load(run.folder, markup="keep")
+    assert not any("<b>" in text for text in kept.translate(TEXTS))
     own = kt.load(run.folder, placeholders=[r"h+"])
     text = "hhh <b>iii</b>"
     found = own.translate(text)
