@@ -341,7 +341,7 @@ def add_placeholder_option(parser: Options, why: str) -> None:
         default=[],
         metavar="REGEX",
         help="what is markup, too, beside tags, entities, %%s, {name}, "
-        f"addresses and the like, such as '~\\w'; may be repeated; {why}",
+        f"addresses and the like, such as '~(?=\\w)'; may be repeated; {why}",
     )
 
 
