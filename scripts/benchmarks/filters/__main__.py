@@ -36,7 +36,7 @@ from scripts.benchmarks import command, steps
 from scripts.benchmarks.filters.dirt import KINDS, make_dirt
 
 _CLEAN = "as it came"
-_QUICK = {"pairs": 10_000, "epochs": 1, "preset": "demo"}
+_QUICK = {"pairs": 5000, "epochs": 1, "preset": "demo"}
 _SEED = 1
 _TOGETHER = 1000  # pairs that are tokenized at a time
 
@@ -94,6 +94,7 @@ def _prepare(options, out, words, files=("clean", "dirt")):
     words = [f"--source-language={options.source_language}", *words]
     words += [f"--target-language={options.target_language}"]
     words += ["--dev", options.dev] if options.dev else []
+    words += options.quick * ["--set=data.max_length=60"]
     steps.run(["prepare", "--train", *trained, "--out", out, *words])
 
 

@@ -56,7 +56,7 @@ _COLUMNS = ("model", "dev loss", "BLEU", "p", "chrF", "p")
 _PRESET = preset("finetune").training
 _ALONE_WARMUP = 100
 _RESAMPLING = Resampling()
-_QUICK = {"pairs": 2000, "epochs": 2, "alone_epochs": 2, "preset": "demo"}
+_QUICK = {"pairs": 1000, "epochs": 2, "alone_epochs": 2, "preset": "demo"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -208,6 +208,7 @@ def _prepare(options, name, words, files=("tenth.tsv",)):
     out = options.out
     if not (out / name).exists():
         words = ["--train", *(out / file for file in files), *words]
+        words += options.quick * ["--set=data.max_length=60"]
         steps.run(["prepare", *words, "--dev", "0.1", "--out", out / name])
 
 
