@@ -83,11 +83,12 @@ _DEEPEST = 100  # pairs in each other; Python ends at a thousand calls
 # Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
 _NAME = re.compile(r"(<|⟨|&lt;)/?([^\s<>/⟨⟩&]+)")
 # Marks that a program reads in the order in which they come: conversions of C
-# without a number or a name, and what opens or closes in templates and pages.
+# and Python without a number or a name, and what opens or closes a part of a
+# template or a page.
 _READ_IN_ORDER = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        r"%(?![%(<{]|[A-Z_]{3,}\d*\Z|\d+\$|L?\d\Z).*|\{\}",
+        r"%(?![%(<{]|[A-Z_]{3,}\d*\Z|\d+\$|L?\d\Z).*|\{(?:[:!].*)?\}",
         r"\{%.*|\{\{[#/^].*|(?i:<(?!%=|!|(?:br|img|input)\b).*(?<!/)>)",
     )
 )

@@ -258,6 +258,7 @@ def test_marks_are_apart_from_words_of_the_translation(
         # C reads conversions in order, whatever the order of the words.
         ("%s of %d", "⟨2/⟩ x ⟨1/⟩", "%s x %d"),
         ("<b>%s</b> of %d", "⟨3/⟩ x ⟨1⟩⟨2/⟩⟨/1⟩", "%s x <b>%d</b>"),
+        ("{} {0} {:>9}", "⟨3/⟩⟨2/⟩⟨1/⟩", "{}{0}{:>9}"),
         ("%2$s %1 %(n)s %s", "⟨4/⟩⟨3/⟩⟨2/⟩⟨1/⟩", "%s%(n)s%1%2$s"),
         ("{{#a}}b{{/a}}", "⟨2/⟩⟨1/⟩b", "{{#a}}{{/a}}b"),
         (
