@@ -204,7 +204,7 @@ def test_export_and_server(run, tmp_path, precision):
     [expected] = pair_scorer(kt.load(run.folder).new_translator())([pair])
     found = translator.score(*([side] for side in pair))
     assert found["log_probability"][0] == pytest.approx(
-        expected.log_probability, rel=1e-4
+        expected.log_probability, rel=0.02 if options else 1e-4
     )
     servable = Servable("m", 1, report.path)
     texts = [text.encode() for text in TEXTS]
