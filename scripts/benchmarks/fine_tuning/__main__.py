@@ -184,6 +184,7 @@ def _trained_further(options, rate, fraction, mix):
         what += f", general pairs times {mix:g}"
     _prepare(options, data, ["--tokenizers", out / "imported"], files)
     words = ["--from", out / "imported", "--preset=finetune"]
+    words += [f"--epochs={options.alone_epochs}"] if options.quick else []
     if rate != _PRESET.learning_rate:
         words += ["--set", f"training.learning_rate={rate:g}"]
     if fraction != _PRESET.initial_fraction:
