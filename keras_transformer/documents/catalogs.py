@@ -26,8 +26,8 @@ from keras_transformer.documents.document import (
     read_text,
 )
 from keras_transformer.documents.markup import (
+    conversions_in_order,
     find_marks,
-    read_in_order,
     unused_tag,
 )
 from keras_transformer.errors import InputError
@@ -53,7 +53,7 @@ def keeps_placeholders(source: str, translation: str) -> bool:
         (
             # Braces also where they hold what no placeholder does.
             collections.Counter([*re.findall(r"[{}]", text), *marks]),
-            read_in_order(marks)[0],
+            conversions_in_order(marks),
         )
         for text in (source, translation)
         for marks in [[text[m.start : m.end] for m in find_marks(text)]]

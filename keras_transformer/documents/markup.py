@@ -198,16 +198,9 @@ def _marks(pattern, text, terms=0):
     ]
 
 
-def read_in_order(marks: Sequence[str]) -> list[list[str]]:
-    """Those of some marks whose order counts, such as `%s` and `%d`, by kind.
-
-    Args:
-        marks: as written, each alone.
-    """
-    return [
-        [mark for mark in marks if kind.fullmatch(mark)]
-        for kind in _READ_IN_ORDER
-    ]
+def conversions_in_order(marks: Sequence[str]) -> list[str]:
+    """Those of some marks that a program reads in order, as `%s` and `%d`."""
+    return [mark for mark in marks if _READ_IN_ORDER[0].fullmatch(mark)]
 
 
 def _in_order(marks, alone):
