@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 import keras
@@ -132,10 +132,18 @@ class TrainedRun(TextTranslator, Run):
             self._translates_by = by
             self._functions.clear()
         if count not in self._functions:
-            self._functions[count] = self._function(self._translator, count)
+            self._functions[count] = self.function_of(self._translator, count)
         return self._functions[count](texts)
 
-    def _function(self, translator, count):
+    def function_of(
+        self, translator: Translator, count: int
+    ) -> Callable[[list[str]], list[Translation]]:
+        """A function from texts to translations, with markup as requested.
+
+        Args:
+            translator: what `new_translator` gave; it aligns to place markup.
+            count: translations of each text.
+        """
         splitter = translator.splitter(self.config.data)
         if self.markup == PROJECT:
             patterns = all_patterns(self.config.data, self.placeholders)

@@ -33,7 +33,6 @@ from keras_transformer.translation.request import (
     TranslationRequest,
 )
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
-from keras_transformer.translation.terms import all_patterns
 
 # Fewer batches than this aren't worth the start of workers.
 _WORTH_WORKERS = 2
@@ -74,25 +73,19 @@ class RunTranslatorFactory:
         Raises:
             InputError: it is no run, or a part is missing or damaged.
         """
-        from keras_transformer.translation.details import (
-            detailed_translator,
-            markup_translator,
-        )
+        from keras_transformer.translation.details import detailed_translator
         from keras_transformer.translation.trained_run import TrainedRun
 
         request = self.request
         run = TrainedRun.load(self.folder).translating_by(
             self.weights, self.decoding, self.ensemble, self.shortlist
         )
-        run.placeholders = request.placeholders
+        run.placeholders, run.markup = request.placeholders, request.markup
         aligns = request.alignment or request.markup == PROJECT
         translator = run.new_translator(aligns)
-        splitter = translator.splitter(run.config.data)
         if request.markup == PROJECT:
-            patterns = all_patterns(run.config.data, request.placeholders)
-            return markup_translator(
-                translator, splitter, request.count, patterns
-            )
+            return run.function_of(translator, request.count)
+        splitter = translator.splitter(run.config.data)
         return detailed_translator(
             translator,
             request.count,
