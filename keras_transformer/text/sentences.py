@@ -16,6 +16,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_transformer.blank import BLANK, WHITE_SPACE
+from keras_transformer.compat import graph_function
 from keras_transformer.languages import (
     base_language,
     is_chinese,
@@ -63,6 +64,8 @@ _LONGEST_WORD = 16
 _LOW_QUOTES = set("de cs sk sl hr bs sr bg mk lt lv et is hu pl ro da".split())
 _NO_HIGH = str.maketrans("", "", "“«»‹›")
 _NO_LOW = str.maketrans("", "", "«»‹›")
+
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
 
 _Rules = list[tuple[str, str]]
 
@@ -123,6 +126,14 @@ class SentenceSplitter:
 
     def split(self, text: tf.Tensor) -> Sentences:
         """The sentences of texts, string `(B,)` of any bytes."""
+        return self._split(text)
+
+    @functools.cached_property
+    def _split(self):
+        # One graph for all that split: each would be optimized by itself.
+        return graph_function(self._find, [_TEXT], inline=False)
+
+    def _find(self, text):
         heads, text = self._without_tags(text)
         pieces, rows = self._shortened(*_cut(text, self._rules))
         texts = tf.strings.regex_replace(pieces, self._gap, "")

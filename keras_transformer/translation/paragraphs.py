@@ -62,7 +62,7 @@ def splitter_of(
     return SentenceSplitter(
         data.source_language,
         data.target_language,
-        count_tokens,
+        graph_function(count_tokens, [_TEXT], inline=False),
         # Without START, END, and a tag or a prefix.
         max_length - 2 - (has_prefix or bool(tags)),
         "|".join(tags),

@@ -224,7 +224,9 @@ class Translator(tf.Module):
         penalty for repetition; `truncated` says whether the text was too
         long for the model and lost its end. A blank text gives "" and 0.
         """
-        return graph_function(self._translate, [_TEXT])
+        # Not inlined: a text of one sentence and of several share its graph,
+        # which TensorFlow would else optimize twice.
+        return graph_function(self._translate, [_TEXT], inline=False)
 
     @functools.cached_property
     def nbest(self) -> Callable[[tf.Tensor], dict]:
@@ -237,7 +239,7 @@ class Translator(tf.Module):
         is left over has "" and `NO_SCORE`; a blank text gives "" and 0, then
         such rows.
         """
-        return graph_function(self._nbest, [_TEXT])
+        return graph_function(self._nbest, [_TEXT], inline=False)
 
     @functools.cached_property
     def score(self) -> Callable[[tf.Tensor, tf.Tensor], dict]:
@@ -253,7 +255,7 @@ class Translator(tf.Module):
         where there are not as many translations as texts, which else would be
         broadcast.
         """
-        return graph_function(self._score, [_TEXT, _TRANSLATION])
+        return graph_function(self._score, [_TEXT, _TRANSLATION], inline=False)
 
     def prepare(self, text: tf.Tensor) -> Source:
         """Tokenizes; what exceeds the model's length is cut off.

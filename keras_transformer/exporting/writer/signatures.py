@@ -86,10 +86,9 @@ class TracedSignatures:
             Translator(source_tokenizer, target_tokenizer, steps, config, table)
             for config in (decoding, greedy(decoding))
         )
-        splitter = beam.splitter(data) if data else None
-        sentences = splitter, decoding.batch_size
-        ranks = 1 if decoding.sampling else decoding.beam_size
         pairs = beam.pair_splitters(data) if data else None
+        sentences = pairs and pairs[0], decoding.batch_size
+        ranks = 1 if decoding.sampling else decoding.beam_size
         # The last two speak of the tokens of one sentence, and split none.
         graphs: dict[str, Any] = {
             layout.BEAM: by_sentence(beam.translate, *sentences),
