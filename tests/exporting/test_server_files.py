@@ -13,6 +13,7 @@ import yaml
 from google.protobuf import text_format
 
 from keras_transformer.errors import InputError
+from keras_transformer.exporting import server_files
 from keras_transformer.exporting.registry.labels import set_label
 from keras_transformer.exporting.server_files import (
     FLAGS,
@@ -33,13 +34,6 @@ NAMES = (
 @pytest.fixture
 def base(tmp_path):
     return write_versions(tmp_path / "models" / "en_ZH.2", "1", "2", "007")
-
-
-@pytest.fixture
-def read(base):
-    """Writes the files; returns the content of one by its name."""
-    write_server_files(base)
-    return lambda name: (base.parent / name).read_text("utf-8")
 
 
 def _models(base):
@@ -98,27 +92,28 @@ def test_every_model_beside_is_served(base):
 
 
 @pytest.fixture
-def service(read):
-    text = read("docker-compose.yml")
+def service(base):
+    write_server_files(base)
+    text = (base.parent / "docker-compose.yml").read_text("utf-8")
     # Docker would fill in what follows a dollar.
     assert "$" not in text
     return yaml.safe_load(text)["services"]["serving"]
 
 
-def test_compose_runs_the_server_on_this_folder(service):
-    assert service["command"] == list(FLAGS)
+def test_compose_runs_the_server_without_rights(base, service):
+    expected = {
+        "command": list(FLAGS),
+        "volumes": [".:/models:ro"],
+        "ports": ["127.0.0.1:8500:8500", "127.0.0.1:8501:8501"],
+        "user": "10001:10001",
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges:true"],
+        "read_only": True,
+    }
+    assert {key: service[key] for key in expected} == expected
     files = re.findall("=/models/(.*)", "\n".join(FLAGS))
-    assert files == ["models.config", "batching.config", "monitoring.config"]
-    assert service["volumes"] == [".:/models:ro"]
-    assert service["ports"] == ["127.0.0.1:8500:8500", "127.0.0.1:8501:8501"]
-
-
-def test_compose_gives_the_server_no_rights(base, service):
-    assert service["user"] == "10001:10001"
-    assert service["cap_drop"] == ["ALL"]
-    assert service["security_opt"] == ["no-new-privileges:true"]
-    assert service["read_only"] is True
-    # Then everybody may read what the server reads.
+    assert files == list(NAMES[:3])
+    # Everybody may read what the server reads.
     for path in base.parent.rglob("*"):
         assert path.stat().st_mode & (0o005 if path.is_dir() else 0o004), path
 
@@ -159,21 +154,17 @@ def test_owners_files_stay(base):
     assert [path.name for path in written] == list(NAMES)
     assert kept == []
     assert sorted(os.listdir(base.parent)) == sorted([*NAMES, base.name])
-    for name in ("batching.config", "docker-compose.yml"):
-        path = base.parent / name
-        text = path.read_text("utf-8")
-        assert text.startswith(MARK)
-        path.write_text(text.removeprefix(f"{MARK}\n") + "# mine\n")
+    mine = base.parent / "docker-compose.yml"
+    text = f"{mine.read_text('utf-8').removeprefix(MARK)}# mine\n"
+    mine.write_text(text)
     written, kept = write_server_files(base)
-    assert [path.name for path in kept] == [NAMES[1], NAMES[3]]
-    assert len(written) == 2
-    assert (base.parent / "docker-compose.yml").read_text().endswith("# mine\n")
+    assert kept == [mine]
+    assert len(written) == 3
+    assert mine.read_text() == text
 
 
 def test_files_of_two_changes_are_those_of_the_later(base, monkeypatch):
     """A label that moves while the files are written is in them at the end."""
-    from keras_transformer.exporting import server_files
-
     contents, begun, moved = server_files._contents, [], threading.Event()
 
     def slow(folder):
@@ -200,8 +191,6 @@ def test_model_without_a_version_is_refused(tmp_path):
 
 
 def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
-    from keras_transformer.exporting import server_files
-
     private, folders = base.parent / "lost+found", server_files.whole_versions
     private.mkdir()
 
