@@ -1,6 +1,3 @@
-import json
-import shutil
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,23 +7,14 @@ from keras_transformer.errors import InputError
 from keras_transformer.exporting import session
 from keras_transformer.exporting.saved_translator import SavedTranslator
 from keras_transformer.system.files import read_json, write_json
+from tests.exporting import small_export
+from tests.exporting.conftest import TEXTS
+from tests.toy_runs import write_versions
 
 
-@pytest.fixture(scope="module")
-def translator(report):
-    return SavedTranslator(report.path.parent)
-
-
-@pytest.fixture
-def copy(report, tmp_path):
-    """An export that may be damaged."""
-    return shutil.copytree(report.path, tmp_path / "2")
-
-
-def test_translates_as_the_live_model(translator, report, texts):
-    reference = json.loads((report.path / layout.REFERENCE).read_text("utf-8"))
-    expected = reference["outputs"][layout.BEAM]
-    found = translator.translate([*texts, ""], details=True)
+def test_translates_as_the_live_model(translator, report):
+    expected = read_json(report.path / layout.REFERENCE)["outputs"][layout.BEAM]
+    found = translator.translate([*TEXTS, ""], details=True)
     best = [translation.hypotheses[0] for translation in found]
     assert [one.text for one in best] == expected[layout.TRANSLATION]
     np.testing.assert_allclose(
@@ -34,9 +22,17 @@ def test_translates_as_the_live_model(translator, report, texts):
     )
 
 
+def test_a_text_has_its_line_ends(translator):
+    one, two = translator.translate(TEXTS[:2])
+    text = f"{TEXTS[0]}\n{TEXTS[1]}\r\n"
+    assert translator.translate(text) == f"{one}\n{two}\r\n"
+    # Those of a file's lines are removed.
+    assert translator.translate([f"{TEXTS[0]}\n"]) == [one]
+
+
 @pytest.mark.parametrize(("chosen", "threads"), [(0, 1), (3, 3)])
 def test_operations_have_one_thread_or_as_many_as_were_chosen(
-    report, monkeypatch, chosen, threads
+    tmp_path, monkeypatch, chosen, threads
 ):
     given = []
     begin = session.SavedModelSession.__init__
@@ -49,16 +45,14 @@ def test_operations_have_one_thread_or_as_many_as_were_chosen(
     threading = tf.config.threading
     name = "get_intra_op_parallelism_threads"
     monkeypatch.setattr(threading, name, lambda: chosen)
-    SavedTranslator(report.path)
+    SavedTranslator(small_export.write(tmp_path / "1"))
     assert given == [threads]
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize("folder", ["model[1]", "model *"])
-def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
-    path = shutil.copytree(report.path, tmp_path / folder / "2")
-    expected = translator.translate("Hi.", details=True)
-    assert SavedTranslator(path).translate("Hi.", details=True) == expected
+@pytest.mark.parametrize("name", ["model[1]", "model *"])
+def test_a_path_that_reads_as_a_pattern(tmp_path, name):
+    folder = small_export.write(tmp_path / "1").rename(tmp_path / name)
+    assert SavedTranslator(folder).translate("Hi.") == ""
 
 
 def test_what_is_no_text_is_refused(translator):
@@ -82,42 +76,33 @@ def test_given_translations_are_scored(translator):
     )
 
 
-def test_an_export_of_another_format_is_refused(report, tmp_path):
-    folder = shutil.copytree(report.path, tmp_path / "1")
-    path = folder / layout.DESCRIPTION
+def test_an_export_of_another_format_is_refused(tmp_path):
+    folder = write_versions(tmp_path, 1) / "1"
+    (folder / layout.DESCRIPTION).parent.mkdir()
     for version in (0, 2, None, "1"):
-        description = read_json(report.path / layout.DESCRIPTION)
-        write_json(path, description | {"format_version": version})
+        write_json(folder / layout.DESCRIPTION, {"format_version": version})
         with pytest.raises(InputError, match="format version .*Accepted: 1,"):
             SavedTranslator(folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "kept"),
-    [
-        ("text", ("translation", "score")),
-        ("words", ("translation", "score", "truncated")),
-    ],
-    ids=["output", "input"],
-)
-def test_other_signatures_are_refused(served, report, tmp_path, name, kept):
+def test_other_signatures_are_refused(tmp_path):
+    folder = small_export.write(tmp_path / "1")
     with pytest.raises(InputError, match="no signature 'xla'. It has: "):
-        SavedTranslator(report.path, signature="xla")
+        SavedTranslator(folder, signature="xla")
 
-    # As an export's, but for one name.
-    def part(text):
-        outputs = served.functions[layout.BEAM](text=text)
-        return {output: outputs[output] for output in kept}
+
+@pytest.mark.parametrize(
+    ("name", "left_out"), [("text", "truncated"), ("words", None)]
+)
+def test_tensors_of_other_names_are_refused(tmp_path, name, left_out):
+    def answer(text):
+        outputs = dict.fromkeys(layout.SIGNATURES[layout.BEAM].outputs, text)
+        outputs.pop(left_out, None)
+        return outputs
 
     spec = tf.TensorSpec([None], tf.string, name=name)
-    module = tf.Module()
-    module.tokenizers = [
-        served.module.source_tokenizer,
-        served.module.target_tokenizer,
-    ]
-    module.weights = served.module.weights
-    function = tf.function(part, input_signature=[spec], autograph=False)
-    tf.saved_model.save(module, str(tmp_path), signatures=function)
+    function = tf.function(answer, input_signature=[spec], autograph=False)
+    tf.saved_model.save(tf.Module(), str(tmp_path), signatures=function)
     with pytest.raises(InputError, match="doesn't translate text"):
         SavedTranslator(tmp_path)
 
@@ -151,8 +136,9 @@ _DATA = f"{layout.VARIABLES}.data-00000-of-00001"
         *((_DATA, damage) for damage in ("cut", "changed", "removed")),
     ],
 )
-def test_damaged_file_is_refused(copy, name, damage):
-    path = copy / name
+def test_damaged_file_is_refused(tmp_path, name, damage):
+    folder = small_export.write(tmp_path / "2")
+    path = folder / name
     content = bytearray(path.read_bytes())
     path.unlink()
     if damage == "cut":
@@ -165,5 +151,5 @@ def test_damaged_file_is_refused(copy, name, damage):
             content[index] ^= 0xFF
         path.write_bytes(content)
     with pytest.raises(InputError, match="2: damaged SavedModel") as caught:
-        SavedTranslator(copy)
+        SavedTranslator(folder)
     assert "\n" not in str(caught.value)

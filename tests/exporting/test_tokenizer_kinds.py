@@ -1,11 +1,10 @@
 import dataclasses
-import types
 
 import pytest
 
 from keras_transformer.exporting.writer.saved_model import export_run
 from keras_transformer.text.tokenizer_training import build_tokenizer
-from keras_transformer.training.run import Run
+from tests.exporting.conftest import random_run
 from tests.word_data import word_data
 
 LINES = (
@@ -43,18 +42,8 @@ def test_bytes_and_characters_beside_pieces_are_exported(run, tmp_path):
 
 def _export(run, tmp_path, data, tokenizers, model):
     """Exports random weights; each check of the export has to pass."""
-    prepared = types.SimpleNamespace(
-        config=data,
-        source_tokenizer=tokenizers[0],
-        target_tokenizer=tokenizers[1],
-        fingerprint="0" * 64,
-        counts={},
-    )
     config = dataclasses.replace(run.config, model=model)
-    sentencepiece_run = Run.create(tmp_path / "run", config, prepared)
-    sentencepiece_run.save_weights(
-        sentencepiece_run.build_model(), "best", 1, {}
-    )
-    report = export_run(sentencepiece_run, tmp_path / "models")
+    other = random_run(tmp_path / "run", config, data, tokenizers)
+    report = export_run(other, tmp_path / "models")
     assert report.path.is_dir()
     assert all(check.passed for check in report.checks)

@@ -1,8 +1,11 @@
+"""Checks of an export in a fresh process, and folders that fail them."""
+
 import json
-import shutil
 import sys
 
+import keras
 import pytest
+import tensorflow as tf
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
@@ -12,75 +15,92 @@ from keras_transformer.exporting.verification import (
 from keras_transformer.exporting.verification.checks import (
     CheckFailed,
     CheckResult,
+    check_in_fresh_process,
     require_passed,
 )
 from keras_transformer.exporting.verification.saved_model_checks import verify
+from keras_transformer.system.files import read_json, write_json
+from tests.exporting import small_export
 from tests.exporting.conftest import run_python
 
-# What `python -m` runs, and then the modules that were loaded.
+# What fails of two folders, and then the modules that were loaded.
 _VERIFY = """
-import sys
+import json, sys
 import keras_transformer.exporting.saved_translator
-from keras_transformer.exporting.verification.saved_model_checks import (
-    verify,
-    write_results,
-)
-write_results(verify)
+from keras_transformer.exporting.verification.saved_model_checks import verify
+print(json.dumps([
+    {one.name: one.detail for one in verify(folder) if not one.passed}
+    for folder in sys.argv[1:]
+]))
 print(*sys.modules)
 """
 
 
+def compiled(outputs):
+    """A change that has to be compiled by XLA."""
+    function = tf.function(lambda x: x + 0.0, jit_compile=True, autograph=False)
+    return {**outputs, "score": function(outputs["score"])}
+
+
+def test_an_export_passes_every_check(report):
+    checks = check_in_fresh_process(report.path)
+    assert [check for check in checks if not check.passed] == []
+    assert len({check.name for check in checks}) == len(checks) == 17
+
+
 @pytest.mark.medium
-def test_fresh_process_catches_what_the_server_refuses(
-    keras_export, compiled_export, tmp_path
-):
-    # Both load and run in Python.
-    report = tmp_path / "report.json"
-    failures = {}
-    for folder in (keras_export, compiled_export):
-        process = run_python(_VERIFY, folder, report)
-        assert process.returncode == 0, process.stderr
-        for package in (
-            *("ops", "layers", "models", "text", "training"),
-            *("inference", "search", "translation.translator"),
-        ):
-            assert f"keras_transformer.{package}" not in process.stdout
-        failures |= {
-            (folder.name, check["name"]): check["detail"]
-            for check in json.loads(report.read_text("utf-8"))
-            if not check["passed"]
-        }
-    assert "Could not find variable" in failures["keras", "equals_live_model"]
-    assert ("keras", "variables_are_stored_once") in failures
-    assert "XLA" in failures["compiled", "nothing_must_be_compiled"]
-    assert failures["compiled", "equals_live_model"] == (
-        "XLA compilation disabled"
+def test_fresh_process_catches_what_the_server_refuses(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+
+    def reading(outputs):
+        number = tf.reduce_sum(model.weights[0])
+        return {**outputs, "score": outputs["score"] + 0.0 * number}
+
+    # Both load and run in Python. One has a Keras model as an attribute.
+    folders = (
+        small_export.write(tmp_path / "keras", reading, model=model),
+        small_export.write(tmp_path / "compiled", compiled),
     )
-    for name in ("c_api_equals_live_model", "c_api_warmup_replays"):
-        assert "Could not find variable" in failures["keras", name]
-        assert "XLA compilation disabled" in failures["compiled", name]
+    process = run_python(_VERIFY, *folders)
+    assert process.returncode == 0, process.stderr
+    failed, modules = process.stdout.splitlines()
+    for package in (
+        *("ops", "layers", "models", "text", "training"),
+        *("inference", "search", "translation.translator"),
+    ):
+        assert f"keras_transformer.{package}" not in modules
+    keras_failed, compiled_failed = json.loads(failed)
+    assert "variables_are_stored_once" in keras_failed
+    assert "XLA" in compiled_failed["nothing_must_be_compiled"]
+    for name in (
+        "equals_live_model",
+        "c_api_equals_live_model",
+        "c_api_warmup_replays",
+    ):
+        assert "Could not find variable" in keras_failed[name]
+        assert compiled_failed[name] == "XLA compilation disabled"
 
 
-def test_reference_without_a_signature_fails_its_check(report, tmp_path):
-    folder = shutil.copytree(report.path, tmp_path / "1")
-    path = folder / layout.REFERENCE
-    reference = json.loads(path.read_text("utf-8"))
+def test_reference_without_a_signature_fails_its_check(tmp_path):
+    folder = small_export.write(tmp_path / "1")
+    reference = read_json(folder / layout.REFERENCE)
     del reference["outputs"]["align"]
-    path.write_text(json.dumps(reference))
+    write_json(folder / layout.REFERENCE, reference)
     failed = [result for result in verify(folder) if not result.passed]
     assert [result.name for result in failed] == ["reference_is_readable"]
     assert "no signature 'align'" in failed[0].detail
 
 
-def test_c_api_process_that_dies_is_a_failed_check(report, monkeypatch):
+def test_c_api_process_that_dies_is_a_failed_check(tmp_path, monkeypatch):
     def session_loads(folder):
         raise CheckFailed("no tables")
 
+    folder = small_export.write(tmp_path / "1")
     # Not in this process, which other tests compile in.
     monkeypatch.setattr(verification, "disable_xla", lambda: False)
     monkeypatch.setattr(verification, "session_loads", session_loads)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    failed = [r for r in verify(report.path) if not r.passed]
+    failed = [r for r in verify(folder) if not r.passed]
     assert failed == [
         CheckResult("session_loads", False, "no tables"),
         CheckResult("process_ends_well", False, "ended with 1: silent"),

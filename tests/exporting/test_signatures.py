@@ -1,13 +1,12 @@
-"""An export takes texts of any number of sentences."""
-
-import dataclasses
+"""What signatures of an export answer: texts of any number of sentences."""
 
 import pytest
+import tensorflow as tf
 
 from keras_transformer.contract import layout
-from keras_transformer.exporting.saved_translator import SavedTranslator
+from keras_transformer.contract.status import Code, as_serving_error
 from keras_transformer.exporting.session import SavedModelSession
-from keras_transformer.exporting.writer.signatures import TracedSignatures
+from keras_transformer.search.scoring import ONE_EACH
 
 ONE, TWO = "Where is the dog?", "The dog isn't here."
 TEXT = f"{ONE} {TWO}\r\n\r\n - {TWO} \n"
@@ -15,19 +14,9 @@ TEXT = f"{ONE} {TWO}\r\n\r\n - {TWO} \n"
 
 @pytest.fixture(scope="module")
 def session(report):
-    return SavedModelSession(report.path, 1)
-
-
-@pytest.fixture(scope="module")
-def kept_export(run, model, tmp_path_factory):
-    """The same model, whose export takes each text for a sentence."""
-    decoding = dataclasses.replace(run.config.decoding, sentences="keep")
-    tokenizers = run.source_tokenizer, run.target_tokenizer
-    base = tmp_path_factory.mktemp("kept")
-    TracedSignatures(model, *tokenizers, decoding, data=run.config.data).save(
-        base / "1"
-    )
-    return base
+    session = SavedModelSession(report.path, 1)
+    yield session
+    session.close()
 
 
 def answers(session, signature, *texts):
@@ -70,18 +59,19 @@ def test_a_long_text_loses_nothing(session):
     assert outputs[layout.TRANSLATION][0].startswith(one * 200)
 
 
-def test_in_python_a_text_has_its_line_ends(report):
-    translator = SavedTranslator(report.path)
-    one, two = translator.translate([ONE, TWO])
-    assert translator.translate(f"{ONE}\n{TWO}\r\n") == f"{one}\n{two}\r\n"
-    # Those of a file's lines are removed.
-    assert translator.translate([f"{ONE}\n"]) == [one]
-
-
-def test_an_export_that_keeps_texts_splits_none(kept_export):
-    session = SavedModelSession(kept_export / "1", 1)
-    outputs = answers(session, layout.BEAM, f"{ONE} {TWO}", "dog " * 40, "")
-    assert outputs[layout.SENTENCES].tolist() == [1, 1, 0]
-    assert outputs[layout.TRUNCATED].tolist()[1:] == [True, False]
-    with pytest.warns(UserWarning, match="truncated text"):
-        SavedTranslator(kept_export).translate(["dog " * 40])
+@pytest.mark.parametrize(
+    ("texts", "translations"), [(1, 3), (3, 1), (1, 0), (2, 3)]
+)
+def test_as_many_translations_as_texts_are_scored(session, texts, translations):
+    inputs = {
+        layout.TEXT: [ONE.encode()] * texts,
+        layout.TRANSLATION: ["狗。".encode()] * translations,
+    }
+    for outputs in ((), (layout.TOKENS,), (layout.TRUNCATED,)):
+        with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+            session.run(layout.SCORING, inputs, outputs)
+        error = as_serving_error(raised.value)
+        assert (error.code, error.http_status) == (Code.INVALID_ARGUMENT, 400)
+        assert ONE_EACH in error.message
+        assert f"[{texts}] [{translations}]" in error.message
+        assert "\n" not in error.message
