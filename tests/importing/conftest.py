@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, SIDES, START_ID
+from keras_transformer.errors import InputError
 from keras_transformer.importing.hugging_face import read_hugging_face
 from keras_transformer.importing.run import import_run
 from keras_transformer.importing.vocabulary import new_order
@@ -21,9 +22,8 @@ from keras_transformer.translation.translator import Translator
 from tests.importing import safetensors
 
 FIXTURES = pathlib.Path(__file__).parent / "fixtures"
-KINDS = ("base", "big", "separate", "original")
-OTHERS = ("opennmt", "opennmt_shared")
-LANGUAGES = {"source_language": "eng", "target_language": "zho"}
+MARIAN = ("base", "big", "separate")
+TAGS = {"m2m100": ("en", "zh"), "nllb": ("eng_Latn", "zho_Hans")}
 LONGEST = 59  # transformers' limit of 60, less its start
 
 
@@ -36,11 +36,19 @@ def unpack(kind, folder):
     return folder
 
 
+def languages(kind):
+    """Options of `import_run`."""
+    source, target = TAGS.get(kind, ("eng", "zho"))
+    return {"source_language": source, "target_language": target}
+
+
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory):
     """The folders, by their kinds; not to be changed."""
     base = tmp_path_factory.mktemp("marian")
-    return {kind: unpack(kind, base / kind) for kind in (*KINDS, *OTHERS)}
+    kinds = (*MARIAN, "original", "opennmt", "opennmt_shared")
+    packed = {kind: unpack(kind, base / kind) for kind in kinds}
+    return packed | {kind: FIXTURES / kind for kind in TAGS}
 
 
 @pytest.fixture
@@ -48,10 +56,36 @@ def copy(folders, tmp_path):
     """Copies a folder, to be damaged."""
 
     def make(kind="base"):
-        source = folders.get(kind, FIXTURES / kind)
-        return pathlib.Path(shutil.copytree(source, tmp_path / kind))
+        return shutil.copytree(folders[kind], tmp_path / kind)
 
     return make
+
+
+@pytest.fixture
+def import_changed(copy, tmp_path):
+    """Imports a copy of a folder that a function has changed."""
+
+    def make(kind, change, **options):
+        folder = copy(kind)
+        change(folder)
+        return import_run(
+            folder, tmp_path / "run", **(languages(kind) | options)
+        )
+
+    return make
+
+
+@pytest.fixture
+def refuses(import_changed, tmp_path):
+    """Checks that a changed folder is refused in a line, and nothing left."""
+
+    def check(kind, change, reason, **options):
+        with pytest.raises(InputError, match=reason) as caught:
+            import_changed(kind, change, **options)
+        assert "\n" not in str(caught.value)
+        assert not (tmp_path / "run").exists()
+
+    return check
 
 
 @pytest.fixture
@@ -66,6 +100,23 @@ def write(tmp_path):
     return make
 
 
+@pytest.fixture
+def refuses_file(write):
+    """Checks that a function refuses to read what a file has, in a line."""
+
+    def check(read, content, reason):
+        with pytest.raises(InputError, match=reason) as caught:
+            read(write(content))
+        assert "\n" not in str(caught.value)
+
+    return check
+
+
+def by_reason(value):
+    """Name of a parameter: contents of files are too long for one."""
+    return value if isinstance(value, str) else "content"
+
+
 @pytest.fixture(scope="session")
 def import_of(tmp_path_factory, folders):
     """Imports a folder; each but once."""
@@ -75,7 +126,7 @@ def import_of(tmp_path_factory, folders):
         key = (kind, positions, *options.items())
         if key not in runs:
             out = tmp_path_factory.mktemp("imported") / "run"
-            options = {**LANGUAGES, **options}
+            options = languages(kind) | options
             runs[key] = import_run(folders[kind], out, positions, **options)
         return runs[key]
 
@@ -183,21 +234,28 @@ def search(run, sources, beam_size):
     return ids, result.scores.numpy()[:, 0].tolist()
 
 
-def change(folder, name="config.json", **values):
-    """Gives a JSON file of a folder other values."""
-    path = folder / name
-    before = json.loads(path.read_text()) if path.is_file() else {}
-    path.write_text(json.dumps(before | values))
+def given(name="config.json", **values):
+    """A change: other values in a JSON file."""
+
+    def change(folder):
+        path = folder / name
+        before = json.loads(path.read_text()) if path.is_file() else {}
+        path.write_text(json.dumps(before | values))
+
+    return change
 
 
-def retensor(folder, make):
-    """Replaces the weights by what a function makes of them."""
-    path = folder / "model.safetensors"
-    safetensors.write(path, make(safetensors.read(path)))
+def retensored(make):
+    """A change: of the weights to what a function makes of them."""
+
+    def change(folder):
+        path = folder / "model.safetensors"
+        safetensors.write(path, make(safetensors.read(path)))
+
+    return change
 
 
 @pytest.fixture(scope="session")
 def references():
     """`References` by the names of their folders."""
-    kinds = (*KINDS[:3], "m2m100", "nllb")
-    return {kind: References(FIXTURES / kind) for kind in kinds}
+    return {kind: References(FIXTURES / kind) for kind in (*MARIAN, *TAGS)}

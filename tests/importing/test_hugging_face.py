@@ -15,33 +15,19 @@ from keras_transformer.importing.hugging_face import read_hugging_face
 from keras_transformer.importing.run import import_run
 from keras_transformer.training.run import Run
 from tests.importing import safetensors
-from tests.importing.conftest import FIXTURES, LANGUAGES, change, retensor
+from tests.importing.conftest import (
+    FIXTURES,
+    given,
+    languages,
+    retensored,
+)
 
-M2M100 = {"source_language": "en", "target_language": "zh"}
-TABLE = "model.shared.weight"
-
-
-@pytest.fixture
-def base(copy):
-    return copy("base")
-
-
-@pytest.fixture
-def m2m100(copy):
-    return copy("m2m100")
-
-
-def weights(run):
-    return {w.path: w.numpy() for w in run.load_model().weights}
-
-
-def assert_same_weights(run, other):
-    ours, theirs = weights(run), weights(other)
-    assert ours.keys() == theirs.keys()
-    for path in ours:
-        np.testing.assert_array_equal(ours[path], theirs[path], path)
-
-
+SHARED, SOURCE, TARGET, OUTPUT = (
+    "model.shared.weight",
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "lm_head.weight",
+)
 UNREAD = {
     "extra_pos_embeddings": 772,
     "add_bias_logits": True,
@@ -50,15 +36,18 @@ UNREAD = {
 }
 
 
+def weights(run):
+    return {w.path: w.numpy() for w in run.load_model().weights}
+
+
 @pytest.mark.parametrize("kind", ["base", "m2m100"])
 def test_keys_that_transformers_never_reads_are_listed(
     kind, copy, tmp_path, capsys
 ):
     folder = copy(kind)
-    change(folder, **UNREAD)
+    given(**UNREAD)(folder)
     out = tmp_path / "run"
-    words = ["import", str(folder), "--out", str(out)]
-    assert main(words) == 0
+    assert main(["import", str(folder), "--out", str(out)]) == 0
     lines = capsys.readouterr().out.splitlines()
     (said,) = [line for line in lines if "extra_pos_embeddings" in line]
     assert all(key in said for key in UNREAD)
@@ -66,45 +55,35 @@ def test_keys_that_transformers_never_reads_are_listed(
     assert manifest["imported"]["unread"] == sorted(UNREAD)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("normalize_before", True),
-        ("static_position_embeddings", False),
-        ("tie_encoder_decoder", True),
-    ],
-)
-def test_keys_that_change_the_model_are_refused(key, value, base):
-    change(base, **{key: value})
-    with pytest.raises(InputError, match=f"{key} is .*Accepted"):
-        read_hugging_face(base)
+def more_rows(count, **added):
+    """A change: a shared table gets rows of one half, and tokens for them."""
+
+    def change(folder):
+        def pad(tensors):
+            extra = np.full((count, 16), 0.5)
+            tensors[SHARED] = np.concatenate([tensors[SHARED], extra])
+            if "final_logits_bias" in tensors:
+                bias = tensors["final_logits_bias"]
+                padded = np.pad(bias, ((0, 0), (0, count)))
+                tensors["final_logits_bias"] = padded
+            return tensors
+
+        retensored(pad)(folder)
+        config = json.loads((folder / "config.json").read_text())
+        rows = config["vocab_size"] + count
+        given(vocab_size=rows, decoder_vocab_size=rows)(folder)
+        for name, values in added.items():
+            given(f"{name}.json", **values)(folder)
+
+    return change
 
 
-def add_rows(folder, count):
-    """Gives a shared table rows of one half."""
-
-    def pad(tensors):
-        extra = np.full((count, 16), 0.5)
-        tensors[TABLE] = np.concatenate([tensors[TABLE], extra])
-        if "final_logits_bias" in tensors:
-            bias = tensors["final_logits_bias"]
-            tensors["final_logits_bias"] = np.pad(bias, ((0, 0), (0, count)))
-        return tensors
-
-    retensor(folder, pad)
-
-
-@pytest.mark.parametrize("rows", [776, 832])
 def test_tables_may_have_more_rows_than_there_are_tokens(
-    rows, base, import_of, tmp_path
+    import_changed, import_of
 ):
-    more = rows - 772
-    add_rows(base, more)
-    change(base, vocab_size=rows, decoder_vocab_size=rows)
-    run = import_run(base, tmp_path / "run", **LANGUAGES)
-    before = import_of("base")
+    run, before = import_changed("base", more_rows(60)), import_of("base")
     size = before.target_tokenizer.vocabulary_size
-    assert run.target_tokenizer.vocabulary_size == size + more
+    assert run.target_tokenizer.vocabulary_size == size + 60
     name = "shared_embedding/tokens/embeddings"
     table = weights(run)[name]
     np.testing.assert_array_equal(table[:size], weights(before)[name])
@@ -114,79 +93,37 @@ def test_tables_may_have_more_rows_than_there_are_tokens(
     assert ids[0] == ids[1]
 
 
+BRAND = {"content": "<brand>", "special": False}
+
+
 @pytest.mark.parametrize(
-    "where", ["added_tokens.json", "tokenizer_config.json"]
+    ("kind", "added"),
+    [
+        ("base", {"added_tokens": {"<brand>": 772}}),
+        (
+            "base",
+            {"tokenizer_config": {"added_tokens_decoder": {"772": BRAND}}},
+        ),
+        ("m2m100", {"added_tokens": {"<brand>": 617}}),
+    ],
 )
-def test_added_tokens_stand_for_themselves(where, base, tmp_path):
-    add_rows(base, 1)
-    change(base, vocab_size=773, decoder_vocab_size=773)
-    if where == "added_tokens.json":
-        change(base, where, **{"<brand>": 772})
-    else:
-        added = {"772": {"content": "<brand>", "special": False}}
-        change(base, where, added_tokens_decoder=added)
-    run = import_run(base, tmp_path / "run", **LANGUAGES)
-    tokenizer = run.source_tokenizer
-    new = tokenizer.vocabulary_size - 1
+def test_added_tokens_stand_for_themselves(kind, added, import_changed):
+    tokenizer = import_changed(kind, more_rows(1, **added)).source_tokenizer
+    new = tokenizer.tokens().index("▁<brand>")
     with_it, without = tokenizer.tokenize(["I <brand> go.", "I go."]).to_list()
     assert [i for i in with_it if i != new] == without
     assert with_it.count(new) == 1
 
 
-def test_added_tokens_of_m2m100(m2m100, tmp_path):
-    add_rows(m2m100, 1)
-    change(m2m100, vocab_size=618)
-    change(m2m100, "added_tokens.json", **{"<brand>": 617})
-    run = import_run(m2m100, tmp_path / "run", **M2M100)
-    ids = run.source_tokenizer.tokenize(["I <brand> go."]).to_list()[0]
-    assert run.source_tokenizer.tokens()[ids[2]] == "▁<brand>"
-
-
-@pytest.mark.parametrize("added", [{"<a>": "x"}, {"<a>": -1}, {"\ud800": 772}])
-def test_added_tokens_without_an_id_are_refused(added, base):
-    change(base, "added_tokens.json", **added)
-    with pytest.raises(InputError, match="added tokens aren't text"):
-        read_hugging_face(base)
-
-
-TABLES = (
-    "model.encoder.embed_tokens.weight",
-    "model.decoder.embed_tokens.weight",
-    "lm_head.weight",
-)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_shared_table_may_have_any_of_its_names(
-    name, base, import_of, tmp_path
-):
-    retensor(base, lambda t: t | {name: t.pop(TABLE)})
-    run = import_run(base, tmp_path / "run", **LANGUAGES)
-    assert_same_weights(run, import_of("base"))
-
-
-def test_a_tied_output_may_have_its_own_name(copy, import_of, tmp_path):
-    folder = copy("separate")
-    retensor(folder, lambda t: t | {TABLES[2]: t.pop(TABLES[1])})
-    run = import_run(folder, tmp_path / "run", **LANGUAGES)
-    assert_same_weights(run, import_of("separate"))
-
-
-def test_a_table_of_another_value_is_refused(base):
-    retensor(base, lambda t: t | {TABLES[2]: t[TABLE] + 1})
-    with pytest.raises(InputError, match="lm_head.weight isn't the target's"):
-        import_run(base, base.parent / "run", **LANGUAGES)
-
-
-def shard(folder, count=3, suffix="safetensors", stem="model"):
+def shard(folder, suffix="safetensors", stem="model"):
     """Parts the weights, as `save_pretrained(max_shard_size=...)` does."""
     path = folder / "model.safetensors"
     tensors = safetensors.read(path)
     path.unlink()
     places = {}
-    for i in range(count):
-        name = f"{stem}-{i + 1:05}-of-{count:05}.{suffix}"
-        part = dict([*tensors.items()][i::count])
+    for i in range(3):
+        name = f"{stem}-{i + 1:05}-of-00003.{suffix}"
+        part = dict([*tensors.items()][i::3])
         safetensors.write(folder / name, part)
         places |= dict.fromkeys(part, name)
     index = folder / f"{stem}.{suffix}.index.json"
@@ -194,54 +131,50 @@ def shard(folder, count=3, suffix="safetensors", stem="model"):
     return index, places
 
 
-def test_weights_may_lie_in_several_files(base, import_of, tmp_path):
-    shard(base)
-    run = import_run(base, tmp_path / "run", **LANGUAGES)
-    assert_same_weights(run, import_of("base"))
-    names = {file["name"] for file in run.manifest["imported"]["files"]}
-    assert "model.safetensors.index.json" in names
-    assert "model-00003-of-00003.safetensors" in names
-
-
-def test_pickled_weights_may_lie_in_several_files(base, monkeypatch):
-    from keras_transformer.importing import hugging_face
-
-    index, _ = shard(base, suffix="bin", stem="pytorch_model")
-    assert index.name == "pytorch_model.bin.index.json"
-    monkeypatch.setattr(hugging_face, "read_state_dict", safetensors.read)
-    whole = safetensors.read(FIXTURES / "base" / "model.safetensors")
-    assert read_hugging_face(base).tensors.keys() >= whole.keys()
+def renamed(old, new):
+    """A change: a table is saved under another of its names."""
+    return retensored(lambda tensors: tensors | {new: tensors.pop(old)})
 
 
 @pytest.mark.parametrize(
-    ("places", "reason"),
+    ("kind", "change"),
     [
-        (None, "no weight_map"),
-        ({}, "no weight_map"),
-        ({"a": "../model-00001-of-00003.safetensors"}, "names of files beside"),
-        ({"a": 3}, "names of files beside"),
-        ({"a": ["x"]}, "names of files beside"),
-        ({"a": "nothing.safetensors"}, "nothing.safetensors: No such file"),
+        ("base", renamed(SHARED, SOURCE)),
+        ("base", renamed(SHARED, TARGET)),
+        ("base", renamed(SHARED, OUTPUT)),
+        ("separate", renamed(TARGET, OUTPUT)),
+        ("base", shard),
     ],
+    ids=["source", "target", "output", "tied output", "several files"],
 )
-def test_an_index_that_names_no_files_is_refused(places, reason, base):
-    index, _ = shard(base)
-    index.write_text(json.dumps({"weight_map": places}))
-    with pytest.raises(InputError, match=reason):
-        read_hugging_face(base)
+def test_the_same_weights_may_be_saved_otherwise(
+    kind, change, import_changed, import_of
+):
+    run = import_changed(kind, change)
+    ours, theirs = weights(run), weights(import_of(kind))
+    assert ours.keys() == theirs.keys()
+    for path in ours:
+        np.testing.assert_array_equal(ours[path], theirs[path], path)
+    if change is shard:
+        names = {file["name"] for file in run.manifest["imported"]["files"]}
+        assert "model.safetensors.index.json" in names
+        assert "model-00003-of-00003.safetensors" in names
 
 
-def test_a_tensor_in_two_files_is_refused(base):
-    _, places = shard(base)
-    first, second = sorted({*places.values()})[:2]
-    shutil.copyfile(base / first, base / second)
-    with pytest.raises(InputError, match="is in another file, too"):
-        read_hugging_face(base)
+def test_pickled_weights_may_lie_in_several_files(copy, monkeypatch):
+    from keras_transformer.importing import hugging_face
+
+    folder = copy()
+    index, _ = shard(folder, suffix="bin", stem="pytorch_model")
+    assert index.name == "pytorch_model.bin.index.json"
+    monkeypatch.setattr(hugging_face, "read_state_dict", safetensors.read)
+    whole = safetensors.read(FIXTURES / "base" / "model.safetensors")
+    assert read_hugging_face(folder).tensors.keys() >= whole.keys()
 
 
-def decoding(**given):
+def decoding(**settings):
     vocabulary = {"</s>": 0, "<unk>": 1, "▁a": 2, ">>fr<<": 3, "<pad>": 4}
-    return search_settings(given, vocabulary)
+    return search_settings(settings, vocabulary)
 
 
 def test_search_settings_are_taken_over():
@@ -295,16 +228,16 @@ def test_search_settings_without_a_counterpart_are_named(key, value):
     assert [entry.partition("=")[0] for entry in left] == [key]
 
 
-def test_a_run_searches_as_its_folder_says(base, tmp_path, capsys):
-    change(
-        base,
+def test_a_run_searches_as_its_folder_says(copy, tmp_path, capsys):
+    folder = copy()
+    given(
         "generation_config.json",
         no_repeat_ngram_size=2,
         repetition_penalty=1.5,
         min_length=3,
         encoder_repetition_penalty=1.5,
-    )
-    words = ["import", str(base), "--out", str(tmp_path / "run")]
+    )(folder)
+    words = ["import", str(folder), "--out", str(tmp_path / "run")]
     assert main(words) == 0
     config = Run.load(tmp_path / "run").config.decoding
     assert config.no_repeat_ngram_size == 2
@@ -316,19 +249,18 @@ def test_a_run_searches_as_its_folder_says(base, tmp_path, capsys):
     assert "encoder_repetition_penalty=1.5" in said
 
 
-@pytest.mark.parametrize("by", ["tokenizer_class", "file"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        given("tokenizer_config.json", tokenizer_class="SMALL100Tokenizer"),
+        lambda folder: (folder / "tokenization_small100.py").touch(),
+    ],
+    ids=["tokenizer_class", "file"],
+)
 def test_small_100_has_the_targets_language_before_the_source(
-    by, m2m100, tmp_path
+    change, import_changed
 ):
-    if by == "file":
-        (m2m100 / "tokenization_small100.py").write_text("")
-    else:
-        change(
-            m2m100,
-            "tokenizer_config.json",
-            tokenizer_class="SMALL100Tokenizer",
-        )
-    run = import_run(m2m100, tmp_path / "run", **M2M100)
+    run = import_changed("m2m100", change)
     assert run.manifest["imported"]["kind"] == "Hugging Face SMaLL-100"
     source = run.source_tokenizer
     ids = source.tokenize(["I go.", ">>de<< I go."]).to_list()
@@ -348,72 +280,141 @@ def test_claimed_sizes_are_held_against_the_weights(kind, key, tmp_path, copy):
     for size in SIZES:
         if key in ("vocab_size", "encoder_layers") and size is None:
             continue  # The same as no claim.
-        change(folder, **{key: size, "decoder_ffn_dim": 32})
+        given(**{key: size, "decoder_ffn_dim": 32})(folder)
         with pytest.raises(
             InputError, match=r"config|model\.|embedding|tensor|no |rows"
         ):
-            import_run(folder, tmp_path / "run", **LANGUAGES)
+            import_run(folder, tmp_path / "run", **languages("base"))
     assert time.process_time() - began < 20
 
 
-def test_a_table_of_many_rows_and_no_columns_is_refused(m2m100):
-    # Such a tensor takes no bytes, whatever its rows.
-    retensor(m2m100, lambda t: t | {TABLE: np.zeros((0, 16))})
-    path = m2m100 / "model.safetensors"
+def indexed(places):
+    """A change: another index of weights in several files."""
+
+    def change(folder):
+        index, _ = shard(folder)
+        index.write_text(json.dumps({"weight_map": places}))
+
+    return change
+
+
+def twice(folder):
+    _, places = shard(folder)
+    first, second = sorted({*places.values()})[:2]
+    shutil.copyfile(folder / first, folder / second)
+
+
+def without_columns(folder):
+    """Such a tensor takes no bytes, whatever its rows."""
+    retensored(lambda t: t | {SHARED: np.zeros((0, 16))})(folder)
+    path = folder / "model.safetensors"
     content = path.read_bytes().replace(b"[0, 16]", b"[999999999, 0]", 1)
     length = int.from_bytes(content[:8], "little") + 7
     path.write_bytes(length.to_bytes(8, "little") + content[8:])
-    with pytest.raises(InputError, match="weight is 999999999 x 0, where"):
-        read_hugging_face(m2m100)
 
 
-def linked(folder, name, outside):
-    """Moves a file out of a folder, and leaves a link."""
-    (folder / name).rename(outside / "private")
-    (folder / name).symlink_to(outside / "private")
+def linked(name):
+    """A change: a file is a link out of the folder."""
+
+    def change(folder):
+        (folder / name).rename(folder.parent / "private")
+        (folder / name).symlink_to(folder.parent / "private")
+
+    return change
+
+
+def spoilt(number):
+    """A change: a weight that is no number."""
+
+    def spoil(tensors):
+        tensors["model.decoder.layers.0.fc1.bias"][0] = number
+        return tensors
+
+    return retensored(spoil)
+
+
+def without_vocabulary(folder):
+    (folder / "vocab.json").unlink()
+    (folder / "tokenizer.json").write_text("{}")
 
 
 @pytest.mark.parametrize(
-    "name", ["vocab.json", "source.spm", "model.safetensors", "config.json"]
+    ("change", "reason"),
+    [
+        (given(normalize_before=True), "normalize_before is .*Accepted"),
+        (
+            given(static_position_embeddings=False),
+            "static_position_embeddings is .*Accepted",
+        ),
+        (given(tie_encoder_decoder=True), "tie_encoder_decoder is .*Accepted"),
+        *(
+            (given("added_tokens.json", **added), "added tokens aren't text")
+            for added in ({"<a>": "x"}, {"<a>": -1}, {"\ud800": 772})
+        ),
+        (
+            retensored(lambda t: t | {OUTPUT: t[SHARED] + 1}),
+            "lm_head.weight isn't the target's",
+        ),
+        (indexed(None), "no weight_map"),
+        (indexed({}), "no weight_map"),
+        (indexed({"a": "../model-00001-of-00003.safetensors"}), "files beside"),
+        (indexed({"a": 3}), "names of files beside"),
+        (indexed({"a": ["x"]}), "names of files beside"),
+        (indexed({"a": "no.safetensors"}), "no.safetensors: No such file"),
+        (twice, "is in another file, too"),
+        *(
+            (linked(name), f"{name}: a link .*outside")
+            for name in (
+                *("vocab.json", "source.spm"),
+                *("model.safetensors", "config.json"),
+            )
+        ),
+        *(
+            (given(attention_dropout=rate), "attention_dropout (must|takes)")
+            for rate in (1, -0.1, "x", None, True)
+        ),
+        *(
+            (spoilt(number), "fc1.bias has numbers that")
+            for number in (np.nan, np.inf, -np.inf)
+        ),
+    ],
 )
-def test_files_of_the_model_that_lie_elsewhere_are_refused(
-    name, base, tmp_path
-):
-    linked(base, name, tmp_path)
-    with pytest.raises(InputError, match=f"{name}: a link .*outside"):
-        import_run(base, tmp_path / "run", **LANGUAGES)
-    assert not (tmp_path / "run").exists()
+def test_what_is_damaged_or_unknown_is_refused(change, reason, refuses):
+    refuses("base", change, reason)
 
 
-@pytest.mark.parametrize("secret", [".ssh/id_rsa", "blobs/id_rsa"])
-@pytest.mark.parametrize("name", ["README.md", "LICENSE"])
-def test_a_notice_of_a_cache_that_lies_elsewhere_is_passed_over(
-    secret, name, base, tmp_path
-):
-    snapshots = tmp_path / "archive" / "snapshots"
-    snapshots.mkdir(parents=True)
-    folder = base.rename(snapshots / "model")
-    private = tmp_path / "archive" / secret
-    private.parent.mkdir(exist_ok=True)
-    private.write_text("key")
-    (folder / name).unlink(missing_ok=True)
-    (folder / name).symlink_to(f"../../{secret}")
-    with pytest.warns(UserWarning, match=f"{name}: a link"):
-        run = import_run(folder, tmp_path / "run", **LANGUAGES)
-    assert not (run.folder / "imported" / name).exists()
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (given(scale_embedding=False), "scale_embedding"),
+        (given(tie_word_embeddings=False), "tie_word"),
+        (given(vocab_size=10), "vocab_size is 10"),
+        (given(decoder_start_token_id=0), "decoder_start"),
+        (given("vocab.json", extra=[1]), "vocab.json: .* ids"),
+        (
+            lambda folder: (folder / "sentencepiece.bpe.model").unlink(),
+            "sentencepiece.bpe.model",
+        ),
+        (lambda folder: (folder / "vocab.json").unlink(), "tokenizer.json"),
+        (without_vocabulary, "no vocabulary"),
+        (without_columns, "weight is 999999999 x 0, where"),
+    ],
+)
+def test_what_is_no_m2m100_is_refused(change, reason, refuses):
+    refuses("m2m100", change, reason)
 
 
-def test_the_cache_of_the_hub_is_imported(base, tmp_path):
+def test_the_cache_of_the_hub_is_imported(copy, tmp_path):
     """Its files are links to blobs, called by their hashes."""
     repository = tmp_path / "models--x--y"
     snapshot, blobs = repository / "snapshots" / "main", repository / "blobs"
     snapshot.mkdir(parents=True)
     blobs.mkdir()
-    for number, path in enumerate(sorted(base.iterdir())):
+    for number, path in enumerate(sorted(copy().iterdir())):
         name = f"{number:040x}" if number % 2 else f"{number:064x}"
         path.rename(blobs / name)
         (snapshot / path.name).symlink_to(f"../../blobs/{name}")
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        run = import_run(snapshot, tmp_path / "run", **LANGUAGES)
+        run = import_run(snapshot, tmp_path / "run", **languages("base"))
     assert (run.folder / "imported" / "README.md").is_file()

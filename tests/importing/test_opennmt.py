@@ -12,13 +12,10 @@ import pytest
 import tensorflow as tf
 import yaml
 
-from keras_transformer.cli.main import main
-from keras_transformer.errors import InputError
 from keras_transformer.importing.opennmt import read_opennmt
-from keras_transformer.importing.run import import_run
 from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
-from tests.importing.conftest import FIXTURES, LANGUAGES
+from tests.importing.conftest import FIXTURES
 
 KINDS = pytest.mark.parametrize("kind", ["opennmt", "opennmt_shared"])
 
@@ -86,26 +83,6 @@ def test_a_run_says_what_it_was_made_of(import_of):
     assert other.activation == "gelu"
 
 
-def test_the_command_imports_and_translates(folders, tmp_path, capsys):
-    out = str(tmp_path / "run")
-    main(
-        ["import", str(folders["opennmt"]), "--out", out]
-        + ["--source-language", "en", "--target-language", "zh"]
-    )
-    assert "OpenNMT-tf" in capsys.readouterr().out
-    text = tmp_path / "text"
-    text.write_text("john likes tea .\n")
-    main(["translate", "--run", out, "--input", str(text)])
-    assert capsys.readouterr().out.strip()
-
-
-def arguments(text):
-    """Puts other arguments of the model's call in the place of its heads."""
-    return lambda f: replace(
-        f / "run" / "model_description.py", "num_heads=4", text
-    )
-
-
 def description(old, new):
     return lambda f: replace(f / "run" / "model_description.py", old, new)
 
@@ -146,23 +123,23 @@ def add(name, text):
     return damage
 
 
+# In the place of the number of heads.
+ARGUMENTS = {
+    "num_heads=HEADS": "num_heads takes an integer",
+    "num_heads=5": "num_heads",
+    f"num_heads=0x{'f' * 5000}": "num_heads",
+    "maximum_relative_position=20": "maximum_relative_position is 20",
+    "position_encoder_class=None": "position_encoder_class is None",
+    "ffn_activation=tf.nn.tanh": "activation must be one of .* 'tanh'",
+}
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (arguments("num_heads=HEADS"), "num_heads takes an integer"),
-        (arguments("num_heads=5"), "num_heads"),
-        (arguments(f"num_heads=0x{'f' * 5000}"), "num_heads"),
-        (
-            arguments("maximum_relative_position=20"),
-            "maximum_relative_position is 20",
-        ),
-        (
-            arguments("position_encoder_class=None"),
-            "position_encoder_class is None",
-        ),
-        (
-            arguments("ffn_activation=tf.nn.tanh"),
-            "activation must be one of .* 'tanh'",
+        *(
+            (description("num_heads=4", text), reason)
+            for text, reason in ARGUMENTS.items()
         ),
         (
             description("models.Transformer(", "models.LuongAttention("),
@@ -194,28 +171,19 @@ def add(name, text):
         ),
     ],
 )
-def test_what_is_damaged_or_unknown_is_refused(
-    damage, reason, opennmt, tmp_path
-):
-    damage(opennmt)
-    with pytest.raises(InputError, match=reason) as caught:
-        import_run(opennmt, tmp_path / "run", **LANGUAGES)
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "run").exists()
+def test_what_is_damaged_or_unknown_is_refused(damage, reason, refuses):
+    refuses("opennmt", damage, reason)
 
 
-def test_a_description_is_never_run(opennmt, tmp_path):
-    path = opennmt / "run" / "model_description.py"
-    path.write_text(path.read_text() + f"\nopen({str(tmp_path / 'x')!r}, 'w')")
-    import_run(opennmt, tmp_path / "run", **LANGUAGES)
+def test_a_description_is_never_run(import_changed, tmp_path):
+    text = f"\nopen({str(tmp_path / 'x')!r}, 'w')"
+    import_changed("opennmt", add("run/model_description.py", text))
     assert not (tmp_path / "x").exists()
 
 
-def test_other_positions_are_refused(folders, tmp_path):
-    with pytest.raises(InputError, match="Accepted: tensor2tensor"):
-        import_run(
-            folders["opennmt"], tmp_path / "run", "sinusoidal", **LANGUAGES
-        )
+def test_other_positions_are_refused(refuses):
+    reason = "Accepted: tensor2tensor"
+    refuses("opennmt", lambda _: None, reason, positions="sinusoidal")
 
 
 @pytest.mark.parametrize(
@@ -249,14 +217,14 @@ def test_a_search_that_the_file_leaves_open_is_auto_configs(opennmt):
 @pytest.mark.parametrize(
     ("given", "taken"), [("0.25", 0.25), ("RATE", 0.1), ("0", 0), ("0.0", 0)]
 )
-def test_dropout_is_that_of_the_description(given, taken, opennmt, tmp_path):
-    description("dropout=0.1", f"dropout={given}")(opennmt)
-    run = import_run(opennmt, tmp_path / "run", **LANGUAGES)
+def test_dropout_is_that_of_the_description(given, taken, import_changed):
+    change = description("dropout=0.1", f"dropout={given}")
+    run = import_changed("opennmt", change)
     assert run.config.model.dropout == taken
 
 
-def test_a_source_may_have_a_start_and_an_end(opennmt, tmp_path):
-    data(source_sequence_controls={"start": True, "end": True})(opennmt)
-    model = import_run(opennmt, tmp_path / "run", **LANGUAGES).config.model
+def test_a_source_may_have_a_start_and_an_end(import_changed):
+    change = data(source_sequence_controls={"start": True, "end": True})
+    model = import_changed("opennmt", change).config.model
     assert model.source_start
     assert model.source_end

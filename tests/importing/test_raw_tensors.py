@@ -15,6 +15,7 @@ from keras_transformer.importing.raw_tensors import (
     read_safetensors,
 )
 from keras_transformer.system.crc32c import masked_crc32c
+from tests.importing.conftest import by_reason
 
 VALUES = np.arange(6, dtype="f4").reshape(2, 3)
 
@@ -70,14 +71,13 @@ def test_safetensors_of_each_precision(write):
         (safetensors(entry())[:-1].replace(b"{", b"[", 1), "damaged"),
         (struct.pack("<Q", 200000) + b"[" * 200000, "damaged"),
     ],
+    ids=by_reason,
 )
-def test_damaged_safetensors_are_refused(content, reason, write):
-    with pytest.raises(InputError, match=reason) as error:
-        read_safetensors(write(content))
-    assert "\n" not in str(error.value)
+def test_damaged_safetensors_are_refused(content, reason, refuses_file):
+    refuses_file(read_safetensors, content, reason)
 
 
-def test_safetensors_that_share_bytes_are_refused(write):
+def test_safetensors_that_share_bytes_are_refused(write, refuses_file):
     """The format has none, and each would be converted for itself."""
     half = {"dtype": "BF16", "shape": [6], "data_offsets": [0, 12]}
     other = {**half, "data_offsets": [12, 24]}
@@ -85,11 +85,9 @@ def test_safetensors_that_share_bytes_are_refused(write):
     apart = {"a": half, "b": other, "c": empty}
     assert len(read_safetensors(write(safetensors(apart)))) == 3
     other["data_offsets"] = [10, 22]
-    with pytest.raises(InputError, match="overlap"):
-        read_safetensors(write(safetensors(apart)))
     many = {str(number): half for number in range(1000)}
-    with pytest.raises(InputError, match="overlap"):
-        read_safetensors(write(safetensors(many)))
+    for entries in (apart, many):
+        refuses_file(read_safetensors, safetensors(entries), "overlap")
 
 
 def test_checkpoints_without_what_the_optimizer_keeps(tmp_path):
@@ -178,6 +176,9 @@ def header(num_shards=1, **changes):
     ).SerializeToString()
 
 
+HEADER = b"", header()
+
+
 @pytest.fixture
 def checkpoint(tmp_path):
     def make(content):
@@ -188,8 +189,22 @@ def checkpoint(tmp_path):
     return make
 
 
+@pytest.fixture
+def refuses_list(checkpoint):
+    """Checks that a list is refused in a line, and in seconds."""
+
+    def check(content, reason):
+        prefix, began = checkpoint(content), time.process_time()
+        with pytest.raises(InputError, match=reason) as caught:
+            read_checkpoint(prefix)
+        assert time.process_time() - began < 5
+        assert "\n" not in str(caught.value)
+
+    return check
+
+
 def test_a_list_that_was_made_by_hand_is_read(checkpoint):
-    prefix = checkpoint(table([(b"", header()), (NAME, listed())]))
+    prefix = checkpoint(table([HEADER, (NAME, listed())]))
     assert read_checkpoint(prefix)["a"].tolist() == [1, 2]
     assert tf.train.load_checkpoint(str(prefix)).has_tensor(NAME.decode())
 
@@ -218,19 +233,16 @@ def test_a_list_that_was_made_by_hand_is_read(checkpoint):
         (listed(checked=b"other"), "another checksum"),
     ],
 )
-def test_lists_that_were_made_up_are_refused(told, reason, checkpoint):
+def test_entries_that_were_made_up_are_refused(told, reason, refuses_list):
     """TensorFlow's reader ends the process over several of them."""
-    prefix = checkpoint(table([(b"", header()), (NAME, told)]))
-    with pytest.raises(InputError, match=reason) as error:
-        read_checkpoint(prefix)
-    assert "\n" not in str(error.value)
+    refuses_list(table([HEADER, (NAME, told)]), reason)
 
 
-def test_damaged_lists_are_refused(checkpoint):
-    whole = table([(b"", header()), (NAME, listed())])
-    long = (b"m" * 5000, listed())
+def test_damaged_lists_are_refused(refuses_list):
+    whole = table([HEADER, (NAME, listed())])
     turned = bytearray(whole)
     turned[10] ^= 1
+    names = [NAME, NAME.replace(b"/a/", b"/b/")]
     for content, reason in (
         (b"", "no table"),
         (whole[:-1], "no table"),
@@ -241,32 +253,21 @@ def test_damaged_lists_are_refused(checkpoint):
         (bytes(turned), "another checksum"),
         (table([(b"", b"\xff")]), "no entry"),
         (table([(b"", header(endianness=1)), (NAME, listed())]), "the highest"),
-        (table([long]), "a name that is too long"),
+        (table([(b"m" * 5000, listed())]), "a name that is too long"),
         (table([(NAME, listed())], repeats=9), "more than once"),
+        (table([HEADER, *((name, listed()) for name in names)]), "overlap"),
     ):
-        with pytest.raises(InputError, match=reason):
-            read_checkpoint(checkpoint(content))
+        refuses_list(content, reason)
 
 
-def test_variables_that_share_bytes_are_refused(checkpoint):
-    names = [NAME, NAME.replace(b"/a/", b"/b/")]
-    pairs = [(name, listed()) for name in names]
-    with pytest.raises(InputError, match="overlap"):
-        read_checkpoint(checkpoint(table([(b"", header()), *pairs])))
-
-
-def test_lists_of_very_many_files_take_no_quadratic_time(checkpoint):
+def test_lists_of_very_many_files_take_no_quadratic_time(refuses_list):
     pairs = [(b"", header(num_shards=20_000))]
     told = tensor_bundle_pb2.BundleEntryProto.FromString(listed())
     for number in range(20_000):
         told.shard_id = number
         name = NAME.replace(b"/a/", f"/{number:05}/".encode())
         pairs.append((name, told.SerializeToString()))
-    prefix = checkpoint(table(pairs))
-    began = time.process_time()
-    with pytest.raises(InputError, match="data-00000-of-20000: No such file"):
-        read_checkpoint(prefix)
-    assert time.process_time() - began < 5
+    refuses_list(table(pairs), "data-00000-of-20000: No such file")
 
 
 @pytest.mark.medium
@@ -280,7 +281,7 @@ def test_lists_of_very_many_parts_are_refused(checkpoint):
 
 
 def test_a_checkpoint_cut_in_half_is_refused(checkpoint):
-    prefix = checkpoint(table([(b"", header()), (NAME, listed())]))
+    prefix = checkpoint(table([HEADER, (NAME, listed())]))
     data = prefix.with_name("ckpt-1.data-00000-of-00001")
     for size, reason in ((4, "of which 4"), (0, "damaged")):
         data.write_bytes(NUMBERS[:size])

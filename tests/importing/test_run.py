@@ -12,23 +12,23 @@ from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.writer.signatures import TracedSignatures
 from keras_transformer.importing.folders import copy_own_files
-from keras_transformer.importing.run import (
-    _license,
-    import_run,
-    read_model,
-)
+from keras_transformer.importing.run import _license, read_model
 from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
 from tests.importing.conftest import (
-    LANGUAGES,
     LONGEST,
-    change,
+    MARIAN,
+    TAGS,
+    given,
     logits_of,
-    retensor,
+    retensored,
     search,
 )
 
-KINDS = pytest.mark.parametrize("kind", ["base", "big", "separate"])
+KINDS = pytest.mark.parametrize("kind", [*MARIAN, *TAGS])
+# As transformers computes.
+POSITIONS = dict.fromkeys(MARIAN, "sinusoidal")
+POSITIONS |= dict.fromkeys(TAGS, "tensor2tensor")
 
 
 @KINDS
@@ -39,11 +39,13 @@ def test_ids_are_those_of_transformers(kind, side, import_of, references):
 
 @KINDS
 def test_logits_are_those_of_transformers(kind, import_of, references):
-    references[kind].assert_logits(import_of(kind, "sinusoidal"))
+    references[kind].assert_logits(import_of(kind, POSITIONS[kind]))
 
 
 @pytest.mark.filterwarnings("ignore:.*unknown to the tokenizers:UserWarning")
-@KINDS
+@pytest.mark.parametrize(
+    "kind", ["base", pytest.param("big", marks=pytest.mark.medium), "separate"]
+)
 def test_more_tokens_change_no_logit_of_others(
     kind, import_of, references, tmp_path
 ):
@@ -73,29 +75,34 @@ def test_more_tokens_change_no_logit_of_others(
 
 
 def test_marians_own_files_hold_the_same_model(
-    copy, import_of, references, tmp_path
+    import_changed, import_of, references
 ):
     def clear_last_row(tensors):
         tensors["model.shared.weight"][-1] = 0
         return tensors
 
-    folder = copy("base")
     # Marian starts with zeros. transformers has moved its <pad>.
-    retensor(folder, clear_last_row)
+    cleared = import_changed("base", retensored(clear_last_row))
     ours = logits_of(import_of("original"), references["base"])
-    theirs = logits_of(import_run(folder, tmp_path / "run"), references["base"])
+    theirs = logits_of(cleared, references["base"])
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 @pytest.mark.medium
-@KINDS
-@pytest.mark.parametrize(("name", "beam_size"), [("greedy", 1), ("beam", 4)])
+@pytest.mark.parametrize(
+    ("kind", "name", "beam_size", "least"),
+    [
+        *((kind, "greedy", 1, 43) for kind in MARIAN),
+        *((kind, "beam", 4, 43) for kind in MARIAN),
+        *((kind, "greedy", 1, 40) for kind in TAGS),
+    ],
+)
 def test_searches_end_where_those_of_transformers_do(
-    kind, name, beam_size, import_of, references
+    kind, name, beam_size, least, import_of, references
 ):
     reference = references[kind]
-    run = import_of(kind, "sinusoidal")
+    run = import_of(kind, POSITIONS[kind])
     found = search(run, reference.sources, beam_size)
     same = 0
     for row, ours, score in zip(reference.searches[name], *found, strict=True):
@@ -108,8 +115,12 @@ def test_searches_end_where_those_of_transformers_do(
             # transformers stops sooner, and misses better ones.
             assert score > row["score"]
         else:
+            # There the limit ends a sentence by </s>.
             assert len(expected) >= LONGEST
-    assert same >= 43, f"{same} of {len(reference.sources)}"
+    assert same >= least, f"{same} of {len(reference.sources)}"
+    if kind in TAGS:
+        texts = run.target_tokenizer.detokenize(tf.ragged.constant(found[0]))
+        assert all(b">>" not in line for line in texts.numpy())
 
 
 def test_a_source_prefix_goes_before_texts_without_a_code(import_of):
@@ -179,45 +190,22 @@ def test_an_export_keeps_the_prefix_of_the_search(import_of):
     assert ids == tokenizer.tokenize([">>yue<< I go."]).to_list()
 
 
-def test_a_prefix_that_is_no_code_is_refused(folders, tmp_path):
-    with pytest.raises(InputError, match="Accepted: .*>>cmn_Hans<<"):
-        import_run(folders["base"], tmp_path / "run", source_prefix=">>deu<<")
-    assert not (tmp_path / "run").exists()
+def test_a_prefix_that_is_no_code_is_refused(refuses):
+    reason = "Accepted: .*>>cmn_Hans<<"
+    refuses("base", lambda folder: None, reason, source_prefix=">>deu<<")
 
 
-def test_punctuation_is_normalised_if_the_pipeline_did(copy, tmp_path):
-    folder = copy("original")
-    script = "perl normalize-punctuation.perl -l en | spm_encode\n"
-    (folder / "preprocess.sh").write_text(script)
+def test_punctuation_is_normalised_if_the_pipeline_did(import_changed):
+    def change(folder):
+        script = "perl normalize-punctuation.perl -l en | spm_encode\n"
+        (folder / "preprocess.sh").write_text(script)
+
     options = {"source_language": "en", "target_language": "zh"}
-    run = import_run(folder, tmp_path / "run", **options)
+    run = import_changed("original", change, **options)
     assert run.manifest["imported"]["punctuation"] == "moses"
     tokenizer = Run.load(run.folder).source_tokenizer
     odd, plain = tokenizer.tokenize(["“I” – go…", '"I" - go...']).to_list()
     assert odd == plain
-
-
-@pytest.mark.parametrize("rate", [1, -0.1, "x", None, True])
-def test_dropout_that_is_no_share_is_refused(rate, copy, tmp_path):
-    folder = copy()
-    change(folder, attention_dropout=rate)
-    with pytest.raises(InputError, match="attention_dropout (must|takes)"):
-        import_run(folder, tmp_path / "run", **LANGUAGES)
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-def test_weights_that_are_no_numbers_are_refused(number, copy, tmp_path):
-    folder, name = copy(), "model.decoder.layers.0.fc1.bias"
-
-    def spoil(tensors):
-        tensors[name][0] = number
-        return tensors
-
-    retensor(folder, spoil)
-    with pytest.raises(InputError, match=f"{name} has numbers that"):
-        import_run(folder, tmp_path / "run", **LANGUAGES)
-    assert not (tmp_path / "run").exists()
 
 
 CARDS = {
@@ -289,18 +277,16 @@ def test_hostile_settings_of_marian_are_refused(text, reason, tmp_path):
         ("dim-emb: [[1]]", r"dim-emb is \[\[1\]\]"),
     ],
 )
-def test_hostile_settings_in_weights_are_refused(settings, reason, copy):
-    folder = copy("original")
+def test_hostile_settings_in_weights_are_refused(settings, reason, refuses):
     content = np.frombuffer(settings.encode(), np.int8)
-    np.savez(folder / "model.npz", **{"special:model.yml": content})
-    with pytest.raises(InputError, match=reason):
-        read_model(folder)
+    arrays = {"special:model.yml": content}
+    refuses("original", lambda f: np.savez(f / "model.npz", **arrays), reason)
 
 
-def test_dropout_is_that_of_the_training(copy, tmp_path):
-    folder = copy()
-    change(folder, dropout=0.3, attention_dropout=0.2, activation_dropout=0.1)
-    model = import_run(folder, tmp_path / "run", **LANGUAGES).config.model
+def test_dropout_is_that_of_the_training(import_changed):
+    rates = {"dropout": 0.3, "attention_dropout": 0.2}
+    run = import_changed("base", given(**rates, activation_dropout=0.1))
+    model = run.config.model
     assert model.dropout == 0.3
     assert model.attention_dropout == 0.2
     assert model.feedforward_dropout == 0.1

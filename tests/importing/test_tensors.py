@@ -10,9 +10,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from keras_transformer.errors import InputError
 from keras_transformer.importing import tensors
 from keras_transformer.importing.tensors import read_npz, read_state_dict
+from tests.importing.conftest import by_reason
 
 VALUES = np.arange(6, dtype="f4").reshape(2, 3)
 
@@ -55,29 +55,6 @@ def npy(array):
     return file.getvalue()
 
 
-def test_damaged_npz_are_refused(write):
-    for content, reason in (
-        (b"", "damaged"),
-        (b"PK no", "damaged"),
-        (npz(a=VALUES)[:-40], "damaged"),
-        (npz(a=VALUES).replace(b"(2, 3)", b"(9, 3)"), "damaged"),
-        (npz(a=np.array([{}], object)), "damaged.*object"),
-        # Both would be read as the last.
-        (
-            zipped(("a.npy", b""), ("a.npy", npy(VALUES))),
-            "damaged.*more than once",
-        ),
-        (bomb(), "bytes that unpack to 10000000"),
-        (damaged_lzma(), "damaged.*compressed otherwise"),
-        (npy_zip("{'descr': ('<f4', "), "damaged"),
-        (npy_zip("'''"), "damaged"),
-        (npy_zip("-" * 9000), "damaged"),
-        (npy_zip("(" * 9000), "damaged"),
-    ):
-        with pytest.raises(InputError, match=reason):
-            read_npz(write(content, "m.npz"))
-
-
 def damaged_lzma():
     random = np.random.default_rng(0).bytes(700)
     content = zipped(("a.npy", random), compression=zipfile.ZIP_LZMA)
@@ -89,6 +66,29 @@ def npy_zip(header):
     text = header.encode()
     begin = b"\x93NUMPY\1\0" + struct.pack("<H", len(text))
     return zipped(("a.npy", begin + text + bytes(40)))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "damaged"),
+        (b"PK no", "damaged"),
+        (npz(a=VALUES)[:-40], "damaged"),
+        (npz(a=VALUES).replace(b"(2, 3)", b"(9, 3)"), "damaged"),
+        (npz(a=np.array([{}], object)), "damaged.*object"),
+        # Both would be read as the last.
+        (zipped(("a.npy", b""), ("a.npy", npy(VALUES))), "more than once"),
+        (bomb(), "bytes that unpack to 10000000"),
+        (damaged_lzma(), "damaged.*compressed otherwise"),
+        (npy_zip("{'descr': ('<f4', "), "damaged"),
+        (npy_zip("'''"), "damaged"),
+        (npy_zip("-" * 9000), "damaged"),
+        (npy_zip("(" * 9000), "damaged"),
+    ],
+    ids=by_reason,
+)
+def test_damaged_npz_are_refused(content, reason, refuses_file):
+    refuses_file(read_npz, content, reason)
 
 
 class Storage:
@@ -158,16 +158,18 @@ def tensor(
     return Call(*rebuild, stored, offset, shape, strides, False, hooks)
 
 
+def stateful(**changes):
+    """A file of one tensor."""
+    return torch_file({"a": tensor(**changes)}, {"0": VALUES})
+
+
 def test_state_dictionaries_of_torch(write):
     state = {"a": tensor(), "b": tensor(0, (3, 2), (1, 3))}
-    path = write(torch_file(state, {"0": VALUES}), "pytorch_model.bin")
-    read = read_state_dict(path)
+    read = read_state_dict(write(torch_file(state, {"0": VALUES})))
     np.testing.assert_array_equal(read["a"], VALUES)
     np.testing.assert_array_equal(read["b"], VALUES.T)
-    half = torch_file(
-        {"a": tensor(kind="HalfStorage")}, {"0": VALUES.astype("f2")}
-    )
-    read = read_state_dict(write(half, "pytorch_model.bin"))
+    state, storages = {"a": tensor(kind="HalfStorage")}, VALUES.astype("f2")
+    read = read_state_dict(write(torch_file(state, {"0": storages})))
     np.testing.assert_array_equal(read["a"], VALUES)
     assert read["a"].dtype == np.float32
 
@@ -187,58 +189,20 @@ def before_1_6(state, storages, numbers=None):
     return file.getvalue()
 
 
+OLD_STATE = {
+    "a": tensor(name="7"),
+    "b": tensor(0, (3, 2), (1, 3), "HalfStorage", "1"),
+    "c": tensor(2, (2,), (1,), "FloatStorage", "7"),
+}
+OLD_STORAGES = {"7": VALUES, "1": VALUES.astype("f2")}
+OLD = before_1_6(OLD_STATE, OLD_STORAGES)
+
+
 def test_state_dictionaries_of_torch_before_1_6(write):
-    state = {
-        "a": tensor(name="7"),
-        "b": tensor(0, (3, 2), (1, 3), "HalfStorage", "1"),
-        "c": tensor(2, (2,), (1,), "FloatStorage", "7"),
-    }
-    storages = {"7": VALUES, "1": VALUES.astype("f2")}
-    content = before_1_6(state, storages)
-    read = read_state_dict(write(content, "pytorch_model.bin"))
+    read = read_state_dict(write(OLD))
     np.testing.assert_array_equal(read["a"], VALUES)
     np.testing.assert_array_equal(read["b"], VALUES.T)
     assert read["c"].tolist() == [2, 3]
-    proof = {"a": Call("os", "system", "true")}
-    for damaged, reason in (
-        (content[:-1], "damaged"),
-        (content[:100], "damaged"),
-        (before_1_6(state, storages, 2**62), "damaged"),
-        (before_1_6(state, {"1": VALUES}), "damaged"),
-        (before_1_6(proof, {}), "asks for os.system"),
-    ):
-        with pytest.raises(InputError, match=reason):
-            read_state_dict(write(damaged, "pytorch_model.bin"))
-
-
-def test_a_pickle_that_calls_is_refused_and_calls_nothing(write, tmp_path):
-    proof = tmp_path / "called"
-    state = {"a": Call("os", "system", f"touch {proof}")}
-    path = write(torch_file(state, {}), "pytorch_model.bin")
-    with pytest.raises(InputError, match="asks for os.system"):
-        read_state_dict(path)
-    assert not proof.exists()
-    for module, name in (("builtins", "eval"), ("torch", "load")):
-        path = write(torch_file({"a": Call(module, name, "1")}, {}), "p.bin")
-        with pytest.raises(InputError, match=f"{module}.{name}"):
-            read_state_dict(path)
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"shape": (3, 3)}, "beyond its storage"),
-        ({"offset": 1}, "beyond its storage"),
-        ({"strides": (6, 1)}, "beyond its storage"),
-        ({"strides": (-3, 1)}, "a tensor of shape"),
-        ({"shape": (10**9,), "strides": (0,)}, "beyond its storage"),
-        ({"shape": (2,)}, "a tensor of shape"),
-    ],
-)
-def test_tensors_beyond_their_storage_are_refused(changes, reason, write):
-    content = torch_file({"a": tensor(**changes)}, {"0": VALUES})
-    with pytest.raises(InputError, match=reason):
-        read_state_dict(write(content, "pytorch_model.bin"))
 
 
 def test_what_torch_keeps_beside_the_tensors_is_passed_over(write):
@@ -246,22 +210,9 @@ def test_what_torch_keeps_beside_the_tensors_is_passed_over(write):
     state._metadata = collections.OrderedDict({"": {"version": 1}})
     parameter = Call("torch._utils", "_rebuild_parameter", tensor(), True, {})
     state["b"] = parameter
-    path = write(torch_file(state, {"0": VALUES}), "pytorch_model.bin")
-    read = read_state_dict(path)
+    read = read_state_dict(write(torch_file(state, {"0": VALUES})))
     assert read.keys() == {"a", "b"}
     np.testing.assert_array_equal(read["b"], VALUES)
-
-
-def test_a_tensor_is_no_storage(write):
-    """One without numbers may say that it is as long as it likes."""
-    inner = tensor(0, (2**40, 0), (0, 0))
-    hooks = Call("collections", "OrderedDict")
-    rebuild = "torch._utils", "_rebuild_tensor_v2"
-    for storage in (inner, tensor(), ("a", "b"), "text"):
-        outer = Call(*rebuild, storage, 0, (6,), (1,), False, hooks)
-        content = torch_file({"a": outer}, {"0": VALUES})
-        with pytest.raises(InputError, match="of what is no storage"):
-            read_state_dict(write(content, "pytorch_model.bin"))
 
 
 def text(value):
@@ -284,84 +235,111 @@ def rebuilt(shape, strides):
     return REBUILD + b"(" + storage + b"K\0" + shape + strides + b"\x89}tR."
 
 
+# An attribute named `items`, which stood for the dictionary's own.
+HIDING = ORDERED + b")R" + text(b"a") + text(b"bad") + b"s}" + text(b"items")
+HIDING += ORDERED + b"sb."
+
+
+def calling(*call):
+    return torch_file({"a": Call(*call)}, {})
+
+
+def made_of(storage):
+    """A file of a tensor of anything."""
+    hooks = Call("collections", "OrderedDict")
+    rebuild = "torch._utils", "_rebuild_tensor_v2"
+    outer = Call(*rebuild, storage, 0, (6,), (1,), False, hooks)
+    return torch_file({"a": outer}, {"0": VALUES})
+
+
+STEPS = {
+    b"}" + TUPLES + b"K\1s.": "keys aren't text",
+    b"})" + b"\x85" * 100000 + b"K\1s.": "keys aren't text",
+    stored(TUPLES, text(b"0")) + b".": "without a name",
+    stored(STORAGE, TUPLES) + b".": "without a name",
+    stored(text(b"<f1"), text(b"0")) + b".": "a storage of '<f1'",
+    ORDERED + b"(" + TUPLES + b"tR.": "made of something",
+    rebuilt(TUPLES, TUPLES): "a tensor of shape",
+    rebuilt(b"(" + b"K\1" * 65 + b"t", b")"): "a tensor of shape",
+    rebuilt(b"K\1", b"K\1"): "without a shape",
+    b"\x8f" * 1000 + b"}.": "EMPTY_SET in a pickle",
+    b"]q\0h\0h\0\x86a.": "EMPTY_LIST in a pickle",
+    b"}2.": "DUP in a pickle",
+    b"}p33554432\n.": "PUT in a pickle",
+    b"K\1K\2\x85R.": "calls what is no function",
+    ORDERED + b"K\1R.": "calls what is no function",
+    b"K\1" + text(b"a") + b"K\2s.": "fills what is no dictionary",
+    b"}(K\1u.": "damaged",
+    b"0.": "POP in a pickle",
+    b"s.": "takes what isn't there",
+    b"t.": "damaged",
+    b"h\5.": "damaged",
+    b"}": "damaged",
+    b"": "damaged",
+    HIDING: "no dictionary of tensors",
+}
+
+
 @pytest.mark.parametrize(
-    ("pickled", "reason"),
+    ("content", "reason"),
     [
-        (b"}" + TUPLES + b"K\1s.", "keys aren't text"),
-        (b"})" + b"\x85" * 100000 + b"K\1s.", "keys aren't text"),
-        (stored(TUPLES, text(b"0")) + b".", "without a name"),
-        (stored(STORAGE, TUPLES) + b".", "without a name"),
-        (stored(text(b"<f1"), text(b"0")) + b".", "a storage of '<f1'"),
-        (ORDERED + b"(" + TUPLES + b"tR.", "made of something"),
-        (rebuilt(TUPLES, TUPLES), "a tensor of shape"),
-        (rebuilt(b"(" + b"K\1" * 65 + b"t", b")"), "a tensor of shape"),
-        (rebuilt(b"K\1", b"K\1"), "without a shape"),
-        (b"\x8f" * 1000 + b"}.", "EMPTY_SET in a pickle"),
-        (b"]q\0h\0h\0\x86a.", "EMPTY_LIST in a pickle"),
-        (b"}2.", "DUP in a pickle"),
-        (b"}p33554432\n.", "PUT in a pickle"),
-        (b"K\1K\2\x85R.", "calls what is no function"),
-        (ORDERED + b"K\1R.", "calls what is no function"),
-        (b"K\1" + text(b"a") + b"K\2s.", "fills what is no dictionary"),
-        (b"}(K\1u.", "damaged"),
-        (b"0.", "POP in a pickle"),
-        (b"s.", "takes what isn't there"),
-        (b"t.", "damaged"),
-        (b"h\5.", "damaged"),
-        (b"}", "damaged"),
-        (b"", "damaged"),
+        # Some of them would keep Python's own reader busy for ever.
+        *(
+            (with_pickle(b"\x80\2" + steps, **{"0": VALUES}), reason)
+            for steps, reason in STEPS.items()
+        ),
+        (calling("os", "system", "true"), "asks for os.system"),
+        (calling("builtins", "eval", "1"), "asks for builtins.eval"),
+        (calling("torch", "load", "1"), "asks for torch.load"),
+        (stateful(shape=(3, 3)), "beyond its storage"),
+        (stateful(offset=1), "beyond its storage"),
+        (stateful(strides=(6, 1)), "beyond its storage"),
+        (stateful(strides=(-3, 1)), "a tensor of shape"),
+        (stateful(shape=(10**9,), strides=(0,)), "beyond its storage"),
+        (stateful(shape=(2,)), "a tensor of shape"),
+        # One without numbers may say that it is as long as it likes.
+        (made_of(tensor(0, (2**40, 0), (0, 0))), "of what is no storage"),
+        (made_of(tensor()), "of what is no storage"),
+        (made_of(("a", "b")), "of what is no storage"),
+        (made_of("text"), "of what is no storage"),
+        (pickle.dumps({"a": 1}, protocol=2), "damaged.*not a zip file"),
+        (stateful()[:-30], "damaged"),
+        (torch_file({"a": 1}, {}), "no dictionary of tensors"),
+        (torch_file([1], {}), "no dictionary of tensors"),
+        (torch_file({"a": tensor()}, {}), "damaged"),
+        (bomb("archive/data.pkl"), "unpack to"),
+        (OLD[:-1], "damaged"),
+        (OLD[:100], "damaged"),
+        (before_1_6(OLD_STATE, OLD_STORAGES, 2**62), "damaged"),
+        (before_1_6(OLD_STATE, {"1": VALUES}), "damaged"),
+        (
+            before_1_6({"a": Call("os", "system", "true")}, {}),
+            "asks for os.system",
+        ),
     ],
+    ids=by_reason,
 )
-def test_pickles_that_torch_does_not_write(pickled, reason, write):
-    """Some of them would keep Python's own reader busy for ever."""
-    content = with_pickle(b"\x80\2" + pickled, **{"0": VALUES})
-    with pytest.raises(InputError, match=reason) as error:
-        read_state_dict(write(content, "pytorch_model.bin"))
-    assert "\n" not in str(error.value)
+def test_what_torch_does_not_write_is_refused(content, reason, refuses_file):
+    refuses_file(read_state_dict, content, reason)
 
 
-def test_a_pickle_of_ever_so_many_steps(write, monkeypatch):
+def test_a_pickle_of_ever_so_many_steps(refuses_file, monkeypatch):
     monkeypatch.setattr(tensors, "_MOST_OPCODES", 1000)
-    path = write(with_pickle(b"\x80\2" + b"N" * 2000 + b"."), "p.bin")
-    with pytest.raises(InputError, match="more than 1000 steps"):
-        read_state_dict(path)
-
-
-def test_attributes_hide_nothing_from_the_check(write):
-    """One named `items` stood for the dictionary's own."""
-    attribute = b"}" + text(b"items") + ORDERED + b"sb."
-    pickled = ORDERED + b")R" + text(b"a") + text(b"bad") + b"s" + attribute
-    with pytest.raises(InputError, match="no dictionary of tensors"):
-        read_state_dict(write(with_pickle(pickled), "pytorch_model.bin"))
+    content = with_pickle(b"\x80\2" + b"N" * 2000 + b".")
+    refuses_file(read_state_dict, content, "more than 1000 steps")
 
 
 def test_a_value_is_kept_under_any_number(write):
     """Python's own reader would take a list of as many."""
     pickled = b"\x80\2}r" + struct.pack("<I", 2**32 - 1) + b"."
-    assert read_state_dict(write(with_pickle(pickled), "p.bin")) == {}
+    assert read_state_dict(write(with_pickle(pickled))) == {}
 
 
-def test_tensors_that_share_a_storage_ever_so_often(write):
-    values = np.zeros(1000, "f4")
-    shared = {"shape": (1000,), "strides": (1,)}
-    for count in (4, 100):
+def test_tensors_that_share_a_storage_ever_so_often(write, refuses_file):
+    def sharing(count):
+        shared = {"shape": (1000,), "strides": (1,)}
         state = {str(number): tensor(**shared) for number in range(count)}
-        path = write(torch_file(state, {"0": values}), f"{count}.bin")
-        if count == 4:
-            assert len(read_state_dict(path)) == count
-    with pytest.raises(InputError, match="share what is there too often"):
-        read_state_dict(path)
+        return torch_file(state, {"0": np.zeros(1000, "f4")})
 
-
-def test_other_files_of_torch_are_refused(write):
-    whole = torch_file({"a": tensor()}, {"0": VALUES})
-    for content, reason in (
-        (pickle.dumps({"a": 1}, protocol=2), "damaged.*not a zip file"),
-        (whole[:-30], "damaged"),
-        (torch_file({"a": 1}, {}), "no dictionary of tensors"),
-        (torch_file([1], {}), "no dictionary of tensors"),
-        (torch_file({"a": tensor()}, {}), "damaged"),
-        (bomb("archive/data.pkl"), "unpack to"),
-    ):
-        with pytest.raises(InputError, match=reason):
-            read_state_dict(write(content, "pytorch_model.bin"))
+    assert len(read_state_dict(write(sharing(4)))) == 4
+    refuses_file(read_state_dict, sharing(100), "share what is there too often")

@@ -35,6 +35,20 @@ def train(texts, size, **options):
     return file.getvalue()
 
 
+def loaded(*models):
+    """SentencePiece's own processors, a vocabulary of theirs, its order."""
+    processors = [
+        sentencepiece.SentencePieceProcessor(model_proto=model)
+        for model in models
+    ]
+    pieces = [[p.id_to_piece(i) for i in range(3, len(p))] for p in processors]
+    joint = dict.fromkeys([*pieces[0][:-5], *pieces[-1]])
+    tokens = ["</s>", "<unk>", *joint, "<pad>"]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    last = len(tokens) - 1
+    return processors, vocabulary, new_order(vocabulary, last, last)
+
+
 @pytest.mark.parametrize(
     ("model_type", "bytes_for_unknown"),
     [("unigram", False), ("unigram", True), ("bpe", False)],
@@ -49,15 +63,7 @@ def test_ids_are_those_of_pieces_in_the_vocabulary(
         train([pair[side] for pair in pairs], sizes[side], **options)
         for side in (0, 1)
     ]
-    processors = [
-        sentencepiece.SentencePieceProcessor(model_proto=model)
-        for model in models
-    ]
-    pieces = [[p.id_to_piece(i) for i in range(3, len(p))] for p in processors]
-    joint = dict.fromkeys([*pieces[0][:-5], *pieces[1]])
-    tokens = ["</s>", "<unk>", *joint, "<pad>"]
-    vocabulary = {token: i for i, token in enumerate(tokens)}
-    order = new_order(vocabulary, len(tokens) - 1, len(tokens) - 1)
+    processors, vocabulary, order = loaded(*models)
     for side in (0, 1):
         path = tmp_path / f"{side}.spm"
         path.write_bytes(models[side])
@@ -81,10 +87,28 @@ def test_ids_are_those_of_pieces_in_the_vocabulary(
 def test_bpe_with_bytes_is_refused(tmp_path):
     texts = [pair[0] for pair in load_demo_corpus().train[:600]]
     path = tmp_path / "source.spm"
-    path.write_bytes(train(texts, 560, model_type="bpe", byte_fallback=True))
-    vocabulary = {"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}
+    model = train(texts, 560, model_type="bpe", byte_fallback=True)
+    path.write_bytes(model)
     with pytest.raises(InputError, match="source.spm: a BPE model with bytes"):
-        make_tokenizer(path, vocabulary, new_order(vocabulary, 3, 3))
+        make_tokenizer(path, *loaded(model)[1:])
+
+
+def test_bytes_of_a_rare_character_beside_a_replacement(tmp_path):
+    """Pieces such as <0xE6> are joined to characters there, too."""
+    texts = [pair[0] for pair in load_demo_corpus().train[:600]]
+    path = tmp_path / "bytes.spm"
+    model = train(texts, 560, model_type="unigram", byte_fallback=True)
+    path.write_bytes(model)
+    _, vocabulary, order = loaded(model)
+    tokenizer = make_tokenizer(path, vocabulary, order, nfc=False)
+    ids = tokenizer.tokenize(["a \u65e5 man"]).to_tensor()
+    assert ids.shape[1] > 3
+    none = tf.fill(tf.shape(ids), "")
+    for replacements in (None, none):
+        (text,) = tokenizer.detokenize(ids, replacements).numpy()
+        assert text.decode() == "a \u65e5 man"
+    (text,) = tokenizer.detokenize(ids[:, :-3], none[:, :-3]).numpy()
+    text.decode()  # Also where the bytes of a character are cut.
 
 
 @pytest.mark.parametrize(
@@ -124,25 +148,3 @@ def test_files_without_end_are_refused(tmp_path):
     ):
         with pytest.raises(InputError, match="too large"):
             read()
-
-
-def test_bytes_of_a_rare_character_beside_a_replacement(tmp_path):
-    """Pieces such as <0xE6> are joined to characters there, too."""
-    texts = [pair[0] for pair in load_demo_corpus().train[:600]]
-    path = tmp_path / "bytes.spm"
-    model = train(texts, 560, model_type="unigram", byte_fallback=True)
-    path.write_bytes(model)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    pieces = [processor.id_to_piece(i) for i in range(3, len(processor))]
-    tokens = ["</s>", "<unk>", *pieces, "<pad>"]
-    vocabulary = {token: i for i, token in enumerate(tokens)}
-    order = new_order(vocabulary, len(tokens) - 1, len(tokens) - 1)
-    tokenizer = make_tokenizer(path, vocabulary, order, nfc=False)
-    ids = tokenizer.tokenize(["a \u65e5 man"]).to_tensor()
-    assert ids.shape[1] > 3
-    none = tf.fill(tf.shape(ids), "")
-    for replacements in (None, none):
-        (text,) = tokenizer.detokenize(ids, replacements).numpy()
-        assert text.decode() == "a \u65e5 man"
-    (text,) = tokenizer.detokenize(ids[:, :-3], none[:, :-3]).numpy()
-    text.decode()  # Also where the bytes of a character are cut.
