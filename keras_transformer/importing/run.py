@@ -115,24 +115,18 @@ def import_run(
     languages = source_language, target_language
     config = _config(model, positions, languages, source_prefix)
     prefixes = _prefixes(model, config)
+    tags = config.data.source_language, config.data.target_language
     source, target = (
         make_tokenizer(
-            path,
-            vocabulary,
-            order,
-            prefix=prefix,
+            model.sentencepiece[i],
+            model.vocabularies[i],
+            orders[i],
+            prefix=prefixes[i],
             added=model.added_tokens,
             nfc=False,
-            moses_language=language if punctuation == "moses" else None,
+            moses_language=tags[i] if punctuation == "moses" else None,
         )
-        for path, vocabulary, order, prefix, language in zip(
-            model.sentencepiece,
-            model.vocabularies,
-            orders,
-            prefixes,
-            (config.data.source_language, config.data.target_language),
-            strict=True,
-        )
+        for i in (0, 1)
     )
     tokenizers = source, target
     # Before a model is built as large as the configuration claims.

@@ -166,18 +166,14 @@ def publish(
     with new_folder(target) as folder:
         progress(f"copying {source} to {target}")
         shutil.copytree(source, folder, dirs_exist_ok=True)
-        _let_remove(folder)
+        # Those of a read-only model couldn't be removed some day.
+        for path in (folder, *folder.rglob("*")):
+            if path.is_dir():
+                path.chmod(path.stat().st_mode | stat.S_IRWXU)
         progress("checking it in fresh processes")
         problem = f"{source} was refused, nothing was published"
         require_passed(check_in_fresh_process(folder), problem)
     return target
-
-
-def _let_remove(folder):
-    """Lets the owner write to folders that were copied from read-only ones."""
-    for path in (folder, *folder.rglob("*")):
-        if path.is_dir():
-            path.chmod(path.stat().st_mode | stat.S_IRWXU)
 
 
 def _require_own_files(folder):
