@@ -1,10 +1,12 @@
 """Catalogs: gettext, XLIFF, TMX."""
 
+import functools
+
 import pytest
 
 from keras_transformer.documents.catalogs import keeps_placeholders
-from keras_transformer.documents.formats import format_of, open_document
 from keras_transformer.errors import InputError
+from tests.documents import conftest
 from tests.documents.conftest import rewritten
 
 PO = """# Translators
@@ -71,11 +73,7 @@ def libraries():
         pytest.importorskip(name, reason=f"{name} isn't installed: [files]")
 
 
-def read(tmp_path, name, content, **options):
-    path = tmp_path / name
-    path.write_bytes(content.encode())
-    options = {"languages": ("en", "de"), **options}
-    return open_document(path, format_of(path), **options)
+read = functools.partial(conftest.read, languages=("en", "de"))
 
 
 def test_what_is_untranslated_in_a_catalog_is_translated(tmp_path):
@@ -313,9 +311,7 @@ def test_a_copy_of_the_source_is_no_translation(tmp_path, state):
 @pytest.mark.parametrize("encoding", ["utf-16", "windows-1252"])
 def test_xml_is_read_in_the_encoding_that_it_names(tmp_path, encoding):
     content = XLIFF_1.replace("UTF-8", encoding).replace("Open", "Tür")
-    path = tmp_path / "a.xlf"
-    path.write_bytes(content.encode(encoding))
-    document = open_document(path, "xliff", ("de", "en"))
+    document = read(tmp_path, "a.xlf", content.encode(encoding))
     assert document.texts[0] == "Tür"
     assert "<source>Tür</source>" in rewritten(document, document.texts)
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from keras_transformer.documents.marked_up import Html, Markdown
-from tests.documents.conftest import rewritten
+from tests.documents.conftest import read, rewritten
 
 MARKDOWN = """---
 title: A page
@@ -44,12 +43,7 @@ html
 def markdown(tmp_path):
     pytest.importorskip("markdown_it", reason="markdown-it-py: [files]")
 
-    def read(content):
-        path = tmp_path / "a.md"
-        path.write_bytes(content.encode())
-        return Markdown(path)
-
-    return read
+    return lambda content: read(tmp_path, "a.md", content)
 
 
 def test_each_block_is_a_text(markdown):
@@ -200,9 +194,7 @@ HTML = """<!DOCTYPE html>
 
 
 def html(tmp_path, content):
-    path = tmp_path / "a.html"
-    path.write_text(content)
-    return Html(path)
+    return read(tmp_path, "a.html", content)
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,7 @@ def placed(source, translation, alignment):
         ),
         (
             "&lt;a href=&quot;x&quot;&gt;b&lt;/a&gt; 1 &lt; 2 &gt; 1",
-            [
-                "&lt;a href=&quot;x&quot;&gt;",
-                *("&lt;/a&gt;", "&lt;", "&gt;"),
-            ],
+            ["&lt;a href=&quot;x&quot;&gt;", *("&lt;/a&gt;", "&lt;", "&gt;")],
         ),
         ("Tom &amp; Jerry &#160; R&D;x", ["&amp;", "&#160;", "&D;"]),
         ("%s of %1 files, %(name)s, 50% off", ["%s", "%1", "%(name)s"]),
@@ -65,10 +62,7 @@ def placed(source, translation, alignment):
         ),
         (
             "{n, plural, =0 {no files} one {# file} other {# files}} of {n}",
-            [
-                "{n, plural, =0 {no files} one {# file} other {# files}}",
-                "{n}",
-            ],
+            ["{n, plural, =0 {no files} one {# file} other {# files}}", "{n}"],
         ),
         (
             "{g,select,other{{n, plural, other {<b>{n}</b> of {m}}}}} left",
@@ -180,10 +174,7 @@ def test_own_marks_are_found():
         ("</b><b> ⟨7⟩", ["⟨1/⟩⟨2/⟩ ⟨3/⟩"]),
         (
             "<i>" + "%s " * 16 + "</i>",
-            [
-                "⟨1⟩" + "".join(f"⟨{k}/⟩ " for k in range(2, 17)),
-                "⟨1/⟩ ⟨/2⟩",
-            ],
+            ["⟨1⟩" + "".join(f"⟨{k}/⟩ " for k in range(2, 17)), "⟨1/⟩ ⟨/2⟩"],
         ),
     ],
 )

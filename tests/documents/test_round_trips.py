@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.documents.formats import format_of, open_document
+from tests.documents.conftest import read
 
 LETTERS = "ab Z9.,é我 "
 TEXT = st.text(
@@ -27,11 +27,7 @@ often = settings(
 
 def again(tmp_path, name, content, **options):
     """The content of a document, translated by itself."""
-    path = tmp_path / name
-    path.write_bytes(
-        content if isinstance(content, bytes) else content.encode()
-    )
-    document = open_document(path, format_of(path), **options)
+    document = read(tmp_path, name, content, **options)
     return b"".join(document.translated(list(document.texts)))
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keras_transformer.documents.subtitles import Subtitles
 from keras_transformer.errors import InputError
+from tests.documents import conftest
 from tests.documents.conftest import rewritten
 
 SRT = """1
@@ -31,12 +31,12 @@ tomorrow.
 
 
 TIMES = "00:00:01,000 --> 00:00:02,000\n"
+SECOND = "00:00:02,100 --> 00:00:03,000\n"
 
 
-def read(tmp_path, content, name="a.srt"):
-    path = tmp_path / name
-    path.write_bytes(content.encode())
-    return Subtitles(path)
+def read(tmp_path, content):
+    name = "a.vtt" if content.startswith("WEBVTT") else "a.srt"
+    return conftest.read(tmp_path, name, content)
 
 
 def cues(*texts, between=0):
@@ -88,13 +88,7 @@ def test_what_is_not_text_stays(tmp_path, newline, mark):
     document = read(tmp_path, content)
     translated = rewritten(
         document,
-        [
-            "Sie sagte, dass sie morgen kommen.",
-            "Ja?",
-            "Ja.",
-            "♪ Lo",
-            "[Tür]",
-        ],
+        ["Sie sagte, dass sie morgen kommen.", "Ja?", "Ja.", "♪ Lo", "[Tür]"],
     )
     expected = (
         SRT.replace("She said that", "Sie sagte,")
@@ -107,36 +101,48 @@ def test_what_is_not_text_stays(tmp_path, newline, mark):
     assert translated == mark + expected.replace("\n", newline)
 
 
-def test_a_time_code_begins_a_cue_without_a_blank_line(tmp_path):
-    second = "00:00:02,100 --> 00:00:03,000\n"
-    content = (
-        f"1\n00:00:01,000 --> 00:00:02,000\nOne.\n2\n{second}Two.\n"
-        f"{second}{second}3\nThree."
-    )
+@pytest.mark.parametrize(
+    ("content", "texts", "again"),
+    [
+        # A time code begins a cue without a blank line before.
+        (
+            f"1\n{TIMES}One.\n2\n{SECOND}Two.\n{SECOND}{SECOND}3\nThree.",
+            ["One.", "Two.", "3 Three."],
+            f"1\n{TIMES}One.\n2\n{SECOND}Two.\n{SECOND}{SECOND}3 Three.",
+        ),
+        (
+            "WEBVTT - a film\n\nSTYLE\n::cue { color: red }\n\nNOTE a note\n\n"
+            "intro\n00:01.000 --> 00:02.000 line:0 align:start\n<v Ann>Hello."
+            "\n\n00:03.000 --> 00:04.000\nBye.\n",
+            ["Hello.", "Bye."],
+            None,
+        ),
+        (
+            f"WEBVTT\n\n{TIMES}&gt;&gt; A &amp; B&nbsp;like\nR&amp;D &lt;3",
+            ["A & B like R&D <3"],
+            f"WEBVTT\n\n{TIMES}&gt;&gt; A &amp; B like R&amp;D &lt;3",
+        ),
+        # A line of spaces ends no cue of WebVTT.
+        (
+            f"WEBVTT\n\n{TIMES} \nhello<00:00:00.480><c> and</c>"
+            "<00:00:00.640><c> welcome</c>\n",
+            ["hello and welcome"],
+            f"WEBVTT\n\n{TIMES}<c><c>hello and welcome</c></c>\n",
+        ),
+        # Korean has spaces.
+        (
+            f"1\n{TIMES}나는 오늘 아침에\n\n2\n{SECOND}학교에 갔다.\n",
+            ["나는 오늘 아침에 학교에 갔다."],
+            None,
+        ),
+        # Cues far apart are apart.
+        (cues(*["and then"] * 3, between=3), ["and then"] * 3, None),
+    ],
+)
+def test_what_is_around_a_text_stays(tmp_path, content, texts, again):
     document = read(tmp_path, content)
-    assert document.texts == ["One.", "Two.", "3 Three."]
-    again = rewritten(document, ["1.", "2.", "3 3."])
-    assert again == content.replace("One", "1").replace("Two", "2").replace(
-        "3\nThree", "3 3"
-    )
-
-
-def test_webvtt_keeps_its_blocks_and_settings(tmp_path):
-    content = (
-        "WEBVTT - a film\n\nSTYLE\n::cue { color: red }\n\nNOTE a note\n\n"
-        "intro\n00:01.000 --> 00:02.000 line:0 align:start\n<v Ann>Hello.\n\n"
-        "00:03.000 --> 00:04.000\nBye.\n"
-    )
-    document = read(tmp_path, content, "a.vtt")
-    assert document.texts == ["Hello.", "Bye."]
-    translated = rewritten(document, ["Hallo.", "Tschüs."])
-    expected = content.replace("Hello", "Hallo").replace("Bye", "Tschüs")
-    assert translated == expected
-
-
-def test_cues_far_apart_are_apart(tmp_path):
-    content = cues(*["and then"] * 3, between=3)
-    assert len(read(tmp_path, content).texts) == 3
+    assert document.texts == texts
+    assert rewritten(document, texts) == (again or content)
 
 
 @pytest.mark.parametrize(
@@ -193,23 +199,6 @@ def test_text_without_a_time_code_is_counted(tmp_path, content, count):
     assert skipped == ({"without a time code": count} if count else {})
 
 
-def test_webvtt_escapes_characters(tmp_path):
-    content = (
-        f"WEBVTT\n\n{TIMES}&gt;&gt; Tom &amp; Jerry&nbsp;like\nR&amp;D &lt;3\n"
-    )
-    document = read(tmp_path, content)
-    assert document.texts == ["Tom & Jerry like R&D <3"]
-    again = rewritten(document, ["Tom & Jerry: F&E <3"])
-    expected = "&gt;&gt; Tom &amp; Jerry: F&amp;E &lt;3"
-    assert again == f"WEBVTT\n\n{TIMES}{expected}\n"
-
-
-def test_a_line_of_spaces_does_not_end_a_cue_of_webvtt(tmp_path):
-    line = "hello<00:00:00.480><c> and</c><00:00:00.640><c> welcome</c>"
-    document = read(tmp_path, f"WEBVTT\n\n{TIMES} \n{line}\n")
-    assert document.texts == ["hello and welcome"]
-
-
 def test_a_sentence_goes_over_few_cues(tmp_path):
     document = read(tmp_path, cues(*[f"word{n}" for n in range(30)]))
     assert [text.count(" ") + 1 for text in document.texts] == [8, 8, 8, 6]
@@ -223,32 +212,29 @@ def test_no_cue_of_a_sentence_is_left_empty(tmp_path):
     assert words == ["So", "kurz", "ist", "es."]
 
 
-def test_long_translations_are_wrapped(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "count", "widest"),
+    [
+        (
+            "a translation that is much longer than one line of subtitles has",
+            2,
+            42,
+        ),
+        # An address may be wider than a line.
+        (
+            "more of all this is to be found at https://x.org/"
+            f"{'a' * 40} and elsewhere",
+            4,
+            54,
+        ),
+    ],
+)
+def test_long_translations_are_wrapped(tmp_path, text, count, widest):
     document = read(tmp_path, "00:01,0 --> 00:02,0\nshort\n")
-    text = "a translation that is much longer than one line of subtitles has"
     lines = rewritten(document, [text]).splitlines()[1:]
-    assert len(lines) == 2
+    assert len(lines) <= count
     assert " ".join(lines) == text
-    assert max(map(len, lines)) <= 42
-
-
-def test_an_address_may_be_wider_than_a_line(tmp_path):
-    document = read(tmp_path, "00:01,0 --> 00:02,0\nshort\n")
-    address = f"https://x.org/{'a' * 40}"
-    text = f"more of all this is to be found at {address} and elsewhere"
-    lines = rewritten(document, [text]).splitlines()[1:]
-    assert len(lines) <= 4
-    assert " ".join(lines) == text
-
-
-def test_korean_has_spaces(tmp_path):
-    times = "00:00:01,000 --> 00:00:02,000", "00:00:02,000 --> 00:00:03,000"
-    content = (
-        f"1\n{times[0]}\n나는 오늘 아침에\n\n2\n{times[1]}\n학교에 갔다.\n"
-    )
-    document = read(tmp_path, content)
-    assert document.texts == ["나는 오늘 아침에 학교에 갔다."]
-    assert rewritten(document, document.texts) == content
+    assert max(map(len, lines)) <= widest
 
 
 def test_chinese_is_laid_out_by_characters(tmp_path):
@@ -270,6 +256,5 @@ def test_chinese_is_laid_out_by_characters(tmp_path):
     ],
 )
 def test_damaged_files_are_refused(tmp_path, content, says):
-    (tmp_path / "a.srt").write_bytes(content)
     with pytest.raises(InputError, match=says):
-        Subtitles(tmp_path / "a.srt")
+        conftest.read(tmp_path, "a.srt", content)
