@@ -98,7 +98,7 @@ class ScriptedModel(FakeModel):
     """Logits read from a table: `table[index][last token]` is a row of V."""
 
     def __init__(self, table):
-        self.table = tf.constant(table, tf.float32)
+        self.table = tf.convert_to_tensor(table, tf.float32)
 
     def start(self, source_ids, beam_size, max_steps):
         rows = tf.shape(source_ids)[0]

@@ -12,15 +12,8 @@ from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.loop import SEGMENT
 from keras_transformer.search.scoring import score_translations
-from tests.fake_models import (
-    random_sources,
-    traced,
-)
-from tests.toy_models import (
-    by_full_passes,
-    check_equal,
-    shared_transformer,
-)
+from tests.fake_models import random_sources, traced
+from tests.toy_models import by_full_passes, check_equal, shared_transformer
 
 SLOW = pytest.mark.slow  # Each variant traces graphs of its own.
 BEAMS = pytest.mark.parametrize(

@@ -49,19 +49,6 @@ def test_decided_allows_for_the_best_length(kind, limit, expected):
     assert actual.numpy().tolist() == [expected]
 
 
-@pytest.mark.parametrize("second", [-2.0, EMPTY])
-def test_early_stopping_decides_when_the_beam_has_ended(second):
-    actual = beam.cannot_improve(
-        hypotheses([-0.1, -0.2]),
-        hypotheses([-1.0, second]),
-        tf.constant([9]),
-        LengthPenalty(),
-        1,
-        early_stopping=True,
-    )
-    assert actual.numpy().tolist() == [second > EMPTY]
-
-
 @pytest.mark.parametrize("late", [False, True], ids=["known", "known late"])
 @pytest.mark.parametrize("size", [8, 129, 640, 1009, 2910], ids=str)
 @pytest.mark.parametrize("width", [1, 2, 8])

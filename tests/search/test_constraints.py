@@ -65,12 +65,6 @@ def check_log_probabilities(model, result, seed=1):
         )
 
 
-def test_pad_and_start_are_forbidden_and_the_unknown_token_is_not():
-    allowed, actual = apply(SearchConstraints(), np.ones([2, 6]), [[0], [0]], 0)
-    assert allowed == [[UNK_ID, END_ID, 4, 5]] * 2
-    np.testing.assert_array_equal(actual[:, allowed[0]], 1.0)
-
-
 @BEAMS
 def test_banned_tokens_are_never_generated(beam_size):
     model = RecurrentModel(1)

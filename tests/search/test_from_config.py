@@ -13,18 +13,11 @@ from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
 )
-from keras_transformer.search.from_config import (
-    banned_ids,
-    search,
-    sentence_constraints,
-)
+from keras_transformer.search.from_config import banned_ids, search
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.scoring import LengthPenalty, score_translations
 from keras_transformer.text.character import CharacterTokenizer
-from tests.fake_models import (
-    RecurrentModel,
-    random_sources,
-)
+from tests.fake_models import RecurrentModel, random_sources
 from tests.toy_models import shared_transformer
 
 NORMALIZATION = LengthPenalty("average", 0.8)
@@ -58,18 +51,6 @@ def test_the_configuration_chooses_the_search(beam_size):
         )
     np.testing.assert_array_equal(actual.ids, expected.ids)
     np.testing.assert_array_equal(actual.scores, expected.scores)
-
-
-def test_sentence_constraints_are_what_is_configured_and_no_more():
-    source_ids, lengths = random_sources(1)
-    plain = sentence_constraints(source_ids, lengths, DecodingConfig(), 32)
-    assert set(plain[1:]) == {()}
-    config = DecodingConfig(min_length=3, sampling=True)
-    prefixes = tf.ones([5, 2], tf.int32)
-    every = sentence_constraints(source_ids, lengths, config, 32, prefixes)
-    np.testing.assert_array_equal(every.min_lengths, 3)
-    assert every.prefixes is prefixes
-    assert every.sampling_keys.shape == (5, 16)
 
 
 def test_banned_tokens_are_looked_up():

@@ -1,6 +1,7 @@
 """Symbols of sources in translations: all of them, once, and well nested."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -84,13 +85,16 @@ def random_sources(seed, count=32):
     return texts
 
 
+def random_table(seed):
+    """Logits of each step and last token."""
+    size = 40, VOCABULARY_SIZE, VOCABULARY_SIZE
+    return np.random.default_rng(seed).normal(size=size)
+
+
 def searched(name, texts, seed=1, scale=2.0, kept=None):
     """Hypotheses as tokens, for each source; and which ended."""
-    table = np.random.default_rng(seed).normal(
-        size=(40, VOCABULARY_SIZE, VOCABULARY_SIZE)
-    )
-    result = _graph(name, kept)(
-        tf.constant(table * scale, tf.float32),
+    result = graph_of(name, kept)(
+        tf.constant(random_table(seed) * scale, tf.float32),
         source_ids(texts),
         tf.constant([len(text) for text in texts]),
     )
@@ -109,42 +113,26 @@ def searched(name, texts, seed=1, scale=2.0, kept=None):
     ]
 
 
-class _Model(ScriptedModel):
-    """Of a table that is an argument of the graph."""
-
-    def __init__(self, table):
-        self.table = table
-
-
-GRAPHS: dict = {}
-
-
-def _graph(name, kept):
-    """A search, traced once."""
+@functools.cache
+def graph_of(name, kept):
+    """A search, of a table that is an argument."""
     config = SEARCHES[name]
 
     def run(table, ids, lengths):
         sentences = sentence_constraints(
             ids, lengths, config, 64, first_symbol=SOURCE_FIRST
         )
+        model = ScriptedModel(table)
         return search(
-            _Model(table),
-            ids,
-            sentences,
-            config,
-            ALL,
-            kept=kept,
-            first_symbol=FIRST,
+            *(model, ids, sentences, config, ALL), kept=kept, first_symbol=FIRST
         )
 
-    if (name, kept) not in GRAPHS:
-        specs = [
-            tf.TensorSpec([40, VOCABULARY_SIZE, VOCABULARY_SIZE], tf.float32),
-            tf.TensorSpec([None, None], tf.int32),
-            tf.TensorSpec([None], tf.int32),
-        ]
-        GRAPHS[name, kept] = graph_function(run, specs)
-    return GRAPHS[name, kept]
+    specs = [
+        tf.TensorSpec([40, VOCABULARY_SIZE, VOCABULARY_SIZE], tf.float32),
+        tf.TensorSpec([None, None], tf.int32),
+        tf.TensorSpec([None], tf.int32),
+    ]
+    return graph_function(run, specs)
 
 
 def token(number):
@@ -196,10 +184,7 @@ def test_sources_without_symbols_get_none_and_nothing_else_changes(name):
     ids = source_ids(texts)
     lengths = tf.constant([3, 1, 7, 4])
     sentences = sentence_constraints(ids, lengths, config, 64)
-    table = np.random.default_rng(5).normal(
-        size=(40, VOCABULARY_SIZE, VOCABULARY_SIZE)
-    )
-    model = ScriptedModel(table)
+    model = ScriptedModel(random_table(5))
     expected = search(model, ids, sentences, config, ALL)
     sentences = sentence_constraints(
         ids, lengths, config, 64, first_symbol=SOURCE_FIRST
@@ -287,11 +272,8 @@ def test_symbols_are_in_every_shortlist(name):
     lexicon = LexiconTable(
         Lexicon(candidates, np.array([6])), VOCABULARY_SIZE, ALL
     )
-    table = np.random.default_rng(1).normal(
-        size=(40, VOCABULARY_SIZE, VOCABULARY_SIZE)
-    )
     result = shortlisted_search(
-        _Output(table),
+        _Output(random_table(1)),
         lexicon,
         ids,
         sentence_constraints(

@@ -12,11 +12,7 @@ from keras_transformer.search.from_config import search, sentence_constraints
 from keras_transformer.search.trace import ENDED, trace_beam
 from keras_transformer.symbols import SYMBOLS
 from tests.fake_models import RecurrentModel, ScriptedModel
-from tests.toy_models import (
-    VOCABULARY_SIZE,
-    check_equal,
-    shared_transformer,
-)
+from tests.toy_models import VOCABULARY_SIZE, check_equal, shared_transformer
 
 SOURCE = np.array([[2, 5, 6, 4, 3]], np.int32)
 TOKENS = [f"token {i}" for i in range(VOCABULARY_SIZE)]
