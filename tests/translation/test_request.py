@@ -13,21 +13,17 @@ from keras_transformer.translation.request import (
 
 def test_rows_that_are_left_over_are_no_hypotheses():
     found = translations_of(
-        ["one", "two"],
-        [["a", "b", "c"], ["d", "", ""]],
-        [[-1.0, -2.0, -3.0], [-4.0, NO_SCORE, NO_SCORE]],
-        [False, True],
+        ["one", "two", "three"],
+        [["a", "b", "c"], ["d", "", ""], ["", "", ""]],
+        [[-1.0, -2.0, -3.0], [-4.0, NO_SCORE, NO_SCORE], [NO_SCORE] * 3],
+        [False, True, False],
         count=2,
     )
     assert found == [
         Translation("one", [Hypothesis("a", -1.0), Hypothesis("b", -2.0)]),
         Translation("two", [Hypothesis("d", -4.0)], truncated=True),
+        Translation("three", [Hypothesis("", NO_SCORE)]),
     ]
-
-
-def test_every_line_has_a_hypothesis():
-    (translation,) = translations_of(["one"], [[""]], [[NO_SCORE]])
-    assert translation.hypotheses == [Hypothesis("", NO_SCORE)]
 
 
 @pytest.mark.parametrize(
