@@ -21,11 +21,7 @@ from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
 from keras_transformer.exporting.session import outputs_of
-from keras_transformer.search.scoring import (
-    ONE_EACH,
-    LengthPenalty,
-    hypothesis_scores,
-)
+from keras_transformer.search.scoring import ONE_EACH, LengthPenalty
 from keras_transformer.translation.details import tokenize
 from keras_transformer.translation.paragraphs import added_scores
 from keras_transformer.translation.translator import greedy
@@ -141,7 +137,7 @@ class CTranslate2Session:
         )
         return {
             layout.LOG_PROBABILITY: sums,
-            layout.SCORE: hypothesis_scores(sums, lengths, penalty).numpy(),
+            layout.SCORE: (sums / penalty.of(lengths)).numpy(),
             layout.TOKENS: lengths,
             layout.TRUNCATED: source > shape.max_length - 2,  # START and END
             layout.TRANSLATION_TRUNCATED: tokens.row_lengths().numpy() > most,

@@ -48,7 +48,7 @@ from keras_transformer.search.loop import (
     output_capacity,
     run_loop,
 )
-from keras_transformer.search.scoring import LengthPenalty, length_penalty
+from keras_transformer.search.scoring import LengthPenalty
 
 
 class BeamState(NamedTuple):
@@ -218,9 +218,8 @@ def cannot_improve(
     is asked for. With early stopping also: the beam is full of finished
     hypotheses.
     """
-    attainable = live.penalised_log_probs[:, 0] / length_penalty(
-        max_lengths, penalty.alpha, penalty.kind
-    )  # (B,)
+    # (B,)
+    attainable = live.penalised_log_probs[:, 0] / penalty.of(max_lengths)
     is_final = attainable <= finished.scores[:, num_hypotheses - 1]  # (B,)
     if early_stopping:
         beam_size = live.scores.shape[1]

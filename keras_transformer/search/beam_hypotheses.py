@@ -16,11 +16,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID
 from keras_transformer.search.loop import write_tokens
-from keras_transformer.search.scoring import (
-    hypothesis_scores,
-    log_normalizer,
-    log_probability,
-)
+from keras_transformer.search.scoring import log_normalizer, log_probability
 
 Nested = TypeVar("Nested")
 
@@ -165,9 +161,7 @@ def top_tokens(
         size = tf.shape(logits)[-1]
         padded = tf.maximum(size + -size % _BLOCK, width * _BLOCK)
         logits = tf.pad(
-            logits,
-            [[0, 0], [0, 0], [0, padded - size]],
-            constant_values=EMPTY,
+            logits, [[0, 0], [0, 0], [0, padded - size]], constant_values=EMPTY
         )
         size = padded
     else:
@@ -249,9 +243,7 @@ def extend(
         lengths=lengths,
         log_probs=candidates.log_probs,
         penalised_log_probs=candidates.penalised_log_probs,
-        scores=hypothesis_scores(
-            candidates.penalised_log_probs, lengths, constraints.penalty
-        ),
+        scores=candidates.penalised_log_probs / constraints.penalty.of(lengths),
     )
 
 

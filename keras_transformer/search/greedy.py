@@ -24,11 +24,7 @@ from keras_transformer.search.loop import (
     run_loop,
     write_tokens,
 )
-from keras_transformer.search.scoring import (
-    hypothesis_scores,
-    log_normalizer,
-    log_probability,
-)
+from keras_transformer.search.scoring import log_normalizer, log_probability
 
 
 class GreedyState(NamedTuple):
@@ -100,10 +96,7 @@ def greedy_search(
     source_ids = any_shape(source_ids)
     cache = model.start(source_ids, 1, no_capacity(source_ids))
     final = run_loop(
-        model,
-        initial_state(sentences, max_steps, cache),
-        advance,
-        is_active,
+        model, initial_state(sentences, max_steps, cache), advance, is_active
     )
     return to_result(final, constraints)
 
@@ -157,9 +150,7 @@ def to_result(
     state: GreedyState, constraints: SearchConstraints
 ) -> SearchResult:
     """The final state as a `SearchResult`, one hypothesis a sentence."""
-    scores = hypothesis_scores(
-        state.log_probs, state.lengths, constraints.penalty
-    )
+    scores = state.log_probs / constraints.penalty.of(state.lengths)
     return SearchResult(
         ids=state.ids[:, tf.newaxis],  # (B, 1, T), the others (B, 1)
         lengths=state.lengths[:, tf.newaxis],

@@ -70,7 +70,7 @@ class SearchResult(NamedTuple):
             generated, PAD after.
         lengths: int32 `(B, K)`, tokens in `ids`, END included.
         scores: float32 `(B, K)`, what the hypotheses were ranked by: see
-            `hypothesis_scores`. Of a beam they have the penalty for
+            `LengthPenalty`. Of a beam they have the penalty for
             repetition; of greedy search and sampling that of length alone.
         log_probabilities: float32 `(B, K)`, of the whole hypothesis, as the
             model gives it.

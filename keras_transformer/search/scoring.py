@@ -51,61 +51,38 @@ class LengthPenalty:
     """What turns the log-probability of a hypothesis into its score.
 
     Attributes:
-        kind: "gnmt" or "average", see `length_penalty`.
-        alpha: its exponent; 0 leaves log-probabilities as they are, larger
-            favours longer outputs.
+        kind: "gnmt": `((5 + length) / 6) ** alpha` (Wu et al. 2016, equation
+            14); "average": `length ** alpha`, with alpha 1 the mean of the
+            tokens' log-probabilities.
+        alpha: 0 leaves log-probabilities as they are; larger favours longer
+            outputs.
+
+    References:
+        Wu et al. 2016, https://arxiv.org/abs/1609.08144.
     """
 
     kind: str = "gnmt"
     alpha: float = 0.0
 
+    def of(self, lengths: tf.Tensor) -> tf.Tensor:
+        """The divisors of the log-probabilities of hypotheses.
 
-def hypothesis_scores(
-    log_probabilities: tf.Tensor,
-    lengths: tf.Tensor,
-    penalty: LengthPenalty,
-) -> tf.Tensor:
-    """The scores of hypotheses.
+        Args:
+            lengths: int32, any shape: output tokens, END included.
 
-    Args:
-        log_probabilities: float32, any shape, penalised or not.
-        lengths: int32 of the same shape: output tokens, END included.
-        penalty: of length.
-
-    Returns:
-        float32 of that shape.
-    """
-    return log_probabilities / length_penalty(
-        lengths, penalty.alpha, penalty.kind
-    )
-
-
-def length_penalty(
-    lengths: tf.Tensor, alpha: float, kind: str = "gnmt"
-) -> tf.Tensor:
-    """The divisor of the log-probability of a hypothesis.
-
-    Args:
-        lengths: int32, any shape: output tokens, END included.
-        alpha: 0 leaves every score as it is; larger favours longer outputs.
-        kind: "gnmt": `((5 + length) / 6) ** alpha` (Wu et al. 2016, equation
-            14); "average": `length ** alpha`, with alpha 1 the mean of the
-            tokens' log-probabilities.
-
-    Returns:
-        float32 of the same shape.
-
-    References:
-        Wu et al. 2016, https://arxiv.org/abs/1609.08144.
-    """
-    # In float64, because a vectorised float32 power differs in its last bit
-    # with the index in the tensor, hence with the sentence's neighbours.
-    lengths = tf.cast(lengths, tf.float64)
-    if kind == "average":
-        base = tf.maximum(lengths, 1.0)
-    else:
-        base = (5.0 + lengths) / 6.0
-    return tf.cast(tf.pow(base, tf.cast(alpha, tf.float64)), tf.float32)
+        Returns:
+            float32 of the same shape.
+        """
+        # In float64, because a vectorised float32 power differs in its last
+        # bit with the index in the tensor, hence with the sentence's
+        # neighbours.
+        lengths = tf.cast(lengths, tf.float64)
+        if self.kind == "average":
+            base = tf.maximum(lengths, 1.0)
+        else:
+            base = (5.0 + lengths) / 6.0
+        power = tf.pow(base, tf.cast(self.alpha, tf.float64))
+        return tf.cast(power, tf.float32)
 
 
 class Scores(NamedTuple):

@@ -13,12 +13,7 @@ import tensorflow as tf
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, START_ID
 from keras_transformer.errors import InputError
-from keras_transformer.search.beam import (
-    BeamStep,
-    advance,
-    best,
-    initial_state,
-)
+from keras_transformer.search.beam import BeamStep, advance, best, initial_state
 from keras_transformer.search.beam_hypotheses import EMPTY
 from keras_transformer.search.from_config import (
     search_constraints,
@@ -146,12 +141,9 @@ def _remember(nodes, rows, step: BeamStep, tokens):
     """
     candidates = [field.numpy()[0] for field in step.candidates]
     indices = {}
-    for rank, (
-        penalised,
-        log_probability,
-        parent,
-        token,
-    ) in enumerate(zip(*candidates, strict=True)):
+    for rank, (penalised, log_probability, parent, token) in enumerate(
+        zip(*candidates, strict=True)
+    ):
         if penalised == EMPTY:
             continue
         score = None

@@ -30,7 +30,6 @@ from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import (
     LengthPenalty,
     Scores,
-    hypothesis_scores,
     one_each,
     replacements,
     score_translations,
@@ -103,6 +102,10 @@ class Translator(tf.Module):
         placeholders: regular expressions of marks beside those of
             `find_marks`, where the tokenizers have symbols.
 
+    Attributes:
+        score_ids: from ids of sources `(R, S)` and translations `(R, T)` to
+            `Scores`.
+
     Example:
         >>> translator = Translator(
         ...     run.source_tokenizer,
@@ -135,7 +138,7 @@ class Translator(tf.Module):
             # No ensemble has a shortlist, see `step_model`.
             one = cast(IncrementalTransformer, model)
             self._search = functools.partial(shortlisted_search, one, lexicon)
-        self._score_ids = functools.partial(score_translations, model)
+        self.score_ids = functools.partial(score_translations, model)
         # Of both sides: one without the other has no structure to keep.
         firsts = (
             self.source_tokenizer.first_symbol,
@@ -403,10 +406,6 @@ class Translator(tf.Module):
         rest = tf.where(prefixes[:, :1] == PAD_ID, first, prefixes[:, :1])
         return tf.concat([rest, prefixes[:, 1:]], axis=1)  # (B, P)
 
-    def score_ids(self, source_ids: tf.Tensor, ids: tf.Tensor) -> Scores:
-        """Scores translations `(R, T)` of sources `(R, S)`, both ids."""
-        return self._score_ids(source_ids, ids)
-
     def _translate(self, text):
         # A blank line has limit 0: no token, hence "" and score 0.
         source = self.prepare(text)
@@ -443,9 +442,7 @@ class Translator(tf.Module):
         whole = self.target_tokenizer.tokenize(translation).row_lengths()
         outputs = {
             "log_probability": scores.log_probabilities,
-            "score": hypothesis_scores(
-                scores.log_probabilities, scores.lengths, penalty
-            ),
+            "score": scores.log_probabilities / penalty.of(scores.lengths),
             "tokens": scores.lengths,
             "truncated": source.truncated,
             "translation_truncated": whole > self._max_length - 1,
