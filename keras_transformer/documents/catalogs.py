@@ -20,11 +20,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keras_transformer.documents.document import (
-    LARGEST,
-    installed,
-    read_text,
-)
+from keras_transformer.documents.document import LARGEST, installed, read_text
 from keras_transformer.documents.markup import (
     conversions_in_order,
     find_marks,
@@ -236,7 +232,10 @@ class XliffCatalog(_XmlCatalog):
                 )
                 if source is None or not _has_text(source):
                     continue
-                if _is_closed(unit) or (has_target and not overwrite):
+                closed = unit.xpath(
+                    "ancestor-or-self::*[@translate][1][@translate='no']"
+                )
+                if closed or (has_target and not overwrite):
                     continue
                 text, inline = _tagged(source)
                 kept = source.xpath(
@@ -454,15 +453,6 @@ def _new_target(unit, source):
     segment[:], segment.text = [], None
     target.append(segment)
     return segment
-
-
-def _is_closed(element):
-    """True if the element or one around it isn't to be translated."""
-    while element is not None:
-        if element.get("translate"):
-            return element.get("translate") == "no"
-        element = element.getparent()
-    return False
 
 
 def _variants(unit):

@@ -18,11 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from keras_transformer.documents.document import read_text
-from keras_transformer.documents.markup import (
-    MARKUP,
-    Masked,
-    find_marks,
-)
+from keras_transformer.documents.markup import MARKUP, Masked, find_marks
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import (
     OPENING_SYMBOL,

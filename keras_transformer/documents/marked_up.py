@@ -16,12 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.documents.document import installed, read_text
-from keras_transformer.documents.markup import (
-    ENTITY,
-    MARKUP,
-    TAG,
-    unused_tag,
-)
+from keras_transformer.documents.markup import ENTITY, MARKUP, TAG, unused_tag
 
 # A tag that was written as characters, and what other Markdown than CommonMark
 # has for footnotes and a table of contents.

@@ -84,9 +84,7 @@ class Table:
         else:
             written = io.StringIO(newline="")
             csv.writer(
-                written,
-                delimiter=self._delimiter,
-                lineterminator=self._newline,
+                written, delimiter=self._delimiter, lineterminator=self._newline
             ).writerows(self._rows)
             content = written.getvalue()
         return [(self._mark + content).encode()]

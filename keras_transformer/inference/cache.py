@@ -61,11 +61,7 @@ class CacheWriter:
     """
 
     def __init__(
-        self,
-        past: tf.Tensor,
-        position: tf.Tensor,
-        group_size: int,
-        layers: int,
+        self, past: tf.Tensor, position: tf.Tensor, group_size: int, layers: int
     ) -> None:
         self.past = past
         self._width = past.shape[3]

@@ -34,10 +34,7 @@ class SplitHeadAttention:
         self.group_size = num_heads
 
     def start(
-        self,
-        kv: tf.Tensor,
-        source_ids: tf.Tensor,
-        max_steps: int | tf.Tensor,
+        self, kv: tf.Tensor, source_ids: tf.Tensor, max_steps: int | tf.Tensor
     ) -> Cache:
         """The cache before the first step.
 
@@ -152,10 +149,7 @@ class JoinedHeadAttention:
         self._own = np.repeat(own, head_width, axis=1)  # (N, D)
 
     def start(
-        self,
-        kv: tf.Tensor,
-        source_ids: tf.Tensor,
-        max_steps: int | tf.Tensor,
+        self, kv: tf.Tensor, source_ids: tf.Tensor, max_steps: int | tf.Tensor
     ) -> Cache:
         """See `SplitHeadAttention.start`."""
         batch_size, _, _, layers, _ = shape_of(kv)

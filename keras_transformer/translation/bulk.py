@@ -14,10 +14,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.translation.request import blank_translation
 from keras_transformer.translation.shard_folder import ShardFolder, ranges
 from keras_transformer.translation.shards import shard_lines
-from keras_transformer.translation.stream import (
-    TranslateBatches,
-    stream_lines,
-)
+from keras_transformer.translation.stream import TranslateBatches, stream_lines
 
 # Errors of one shard, which is tried again.
 _FAILURES = (InputError, OSError, MemoryError)

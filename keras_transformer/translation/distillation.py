@@ -27,11 +27,7 @@ from keras_transformer.data.prepared import MANIFEST, PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.languages import same_language
 from keras_transformer.system.checksums import checksum, digest
-from keras_transformer.system.files import (
-    check_free,
-    new_folder,
-    write_json,
-)
+from keras_transformer.system.files import check_free, new_folder, write_json
 from keras_transformer.system.locks import locked
 from keras_transformer.system.machine import set_threads
 from keras_transformer.system.remote import RemotePath, any_path
@@ -356,8 +352,7 @@ def _write(job, folder, out, progress):
             "sha256": folder.checksum(),
         }
         write_json(
-            temporary / MANIFEST,
-            distilled_manifest(prepared, parts, described),
+            temporary / MANIFEST, distilled_manifest(prepared, parts, described)
         )
 
 

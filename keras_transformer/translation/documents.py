@@ -13,14 +13,8 @@ from keras_transformer.documents.document import Document
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import replacing
-from keras_transformer.translation.request import (
-    Truncations,
-    blank_translation,
-)
-from keras_transformer.translation.stream import (
-    TranslateBatches,
-    stream_lines,
-)
+from keras_transformer.translation.request import Truncations, blank_translation
+from keras_transformer.translation.stream import TranslateBatches, stream_lines
 
 
 def require_no_markup(document: Document, name: str) -> None:

@@ -18,11 +18,7 @@ from keras_transformer.search.constraints import (
     SentenceConstraints,
     min_output_lengths,
 )
-from keras_transformer.search.from_config import (
-    banned_ids,
-    sampler,
-    search,
-)
+from keras_transformer.search.from_config import banned_ids, sampler, search
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.texts import text_list
 from keras_transformer.translation.translator import scores_of

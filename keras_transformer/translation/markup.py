@@ -158,10 +158,7 @@ def _of_part(masked, rest, wrapped):
 
 def _spaces(text):
     """The white space at both ends of a text."""
-    return (
-        text[: len(text) - len(text.lstrip())],
-        text[len(text.rstrip()) :],
-    )
+    return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
 
 
 def _itself(text):

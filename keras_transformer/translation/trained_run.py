@@ -23,11 +23,7 @@ from keras_transformer.translation.details import (
 )
 from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.lexicon import lexicon_of
-from keras_transformer.translation.request import (
-    KEEP,
-    PROJECT,
-    Translation,
-)
+from keras_transformer.translation.request import KEEP, PROJECT, Translation
 from keras_transformer.translation.terms import all_patterns
 from keras_transformer.translation.texts import TextTranslator, check_n_best
 from keras_transformer.translation.translator import Translator
