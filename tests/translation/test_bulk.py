@@ -12,10 +12,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.translation import bulk
-from keras_transformer.translation.bulk import (
-    LocalAttempt,
-    finish,
-)
+from keras_transformer.translation.bulk import LocalAttempt, finish
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.shard_folder import open_folder
 from keras_transformer.translation.shard_manifest import BulkJob

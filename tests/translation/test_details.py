@@ -54,11 +54,6 @@ def trained():
     return aligned_translator(early_stopping=False)
 
 
-@pytest.fixture(scope="module")
-def translator():
-    return aligned_translator()
-
-
 @functools.cache
 def traced(make, translator, **options):
     """The graph function that `make` makes, traced once."""
@@ -194,10 +189,10 @@ def test_a_text_that_is_too_long_is_reported(trained):
 
 
 @pytest.mark.parametrize("counts", [(1, 3), (3, 1), (2, 0)])
-def test_as_many_translations_as_texts_are_scored(translator, counts):
+def test_as_many_translations_as_texts_are_scored(trained, counts):
     given = [tf.constant(["a"] * count, tf.string) for count in counts]
     words = r"one translation for each text.*\[{}\] \[{}\]".format(*counts)
-    for function in (translator.score, traced(score_details, translator)):
+    for function in (trained.score, traced(score_details, trained)):
         with pytest.raises(tf.errors.InvalidArgumentError, match=words):
             function(*given)
 
@@ -233,8 +228,8 @@ def test_score_details_are_those_of_the_search(trained):
         )
 
 
-def test_ids_are_whole_and_padded(translator):
-    function = traced(tokenize, translator.source_tokenizer)
+def test_ids_are_whole_and_padded(trained):
+    function = traced(tokenize, trained.source_tokenizer)
     outputs = numpy(function(tf.constant(["beta Zed", "", "alpha"])))
     assert outputs["ids"].tolist() == [[5, 1], [0, 0], [4, 0]]
     assert outputs["length"].tolist() == [2, 0, 1]
@@ -248,9 +243,9 @@ def test_ids_are_whole_and_padded(translator):
     assert outputs["length"].shape == (0,)
 
 
-def test_alignment_is_that_of_the_best_hypothesis(translator):
-    found = numpy(traced(align, translator)(tf.constant(TEXTS)))
-    all_of = traced(details, translator, num_hypotheses=1, alignment=True)
+def test_alignment_is_that_of_the_best_hypothesis(trained):
+    found = numpy(traced(align, trained)(tf.constant(TEXTS)))
+    all_of = traced(details, trained, num_hypotheses=1, alignment=True)
     expected = numpy(all_of(tf.constant(TEXTS)))
     longest = expected["lengths"].max()
     tokens = expected["tokens"][:, 0, :longest]
@@ -272,13 +267,13 @@ def test_alignment_is_that_of_the_best_hypothesis(translator):
     assert (found["source_tokens"][:, 1:-1] != b"").any(axis=0).all()
     assert (found["target_tokens"] != b"").any(axis=0).all()
     texts = tf.constant(["alpha", "beta " * 40])
-    found = numpy(traced(align, translator)(texts))
+    found = numpy(traced(align, trained)(texts))
     assert found["truncated"].tolist() == [False, True]
     assert found["source_tokens"].shape[1] == 12
 
 
 @pytest.mark.parametrize("texts", [[], ["", " "]], ids=["none", "blank"])
-def test_alignment_of_no_text(translator, texts):
-    found = numpy(traced(align, translator)(tf.constant(texts, tf.string)))
+def test_alignment_of_no_text(trained, texts):
+    found = numpy(traced(align, trained)(tf.constant(texts, tf.string)))
     assert found["alignment"].shape[:2] == (len(texts), 1)
     assert not found["alignment"].any()

@@ -10,11 +10,10 @@ from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
     Hypotheses,
 )
-from keras_transformer.search.loop import SearchResult
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.translation.details import detailed_translator, details
-from keras_transformer.translation.translator import Translator, distinct
+from keras_transformer.translation.translator import Translator
 from tests.fake_models import RecurrentModel
 
 TEXTS = ["ab", "", "hgfe dcba", "a", "bbb", "cafe"]
@@ -115,27 +114,6 @@ def test_further_hypotheses_are_kept_where_texts_have_variants(
     details(subject, 2)(tf.constant(TEXTS))
     subject.translate(tf.constant(TEXTS))
     assert asked == [(None, 16) if variants else (2, None), (1, None)]
-
-
-def test_rows_are_distinct_in_their_order():
-    texts = tf.constant([["a", "b", "a", "", "c"], ["x", "x", "x", "x", "x"]])
-    scores = [[-1.0, -2, -3, -np.inf, -4], [-1, -2, -3, -4, -5]]
-    result = SearchResult(
-        ids=tf.reshape(tf.range(1, 11), [2, 5, 1]),
-        lengths=tf.ones([2, 5], tf.int32),
-        scores=tf.constant(scores),
-        log_probabilities=tf.constant(scores),
-        finished=tf.fill([2, 5], True),
-    )
-    texts, result = distinct(texts, result, 4)
-    assert texts.numpy().tolist() == [
-        [b"a", b"b", b"c", b""],
-        [b"x", *[b""] * 3],
-    ]
-    assert result.ids[..., 0].numpy().tolist() == [[1, 2, 5, 0], [6, 0, 0, 0]]
-    assert result.scores[0, 2] == -4.0
-    assert np.isneginf(result.scores[1, 1:]).all()
-    assert result.finished.numpy().sum() == 4
 
 
 def test_ctranslate2_gives_different_texts_of_all_of_its_beam():

@@ -27,6 +27,7 @@ from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words, untrained_run
 
 RUN = types.SimpleNamespace(config=Config())  # of no languages
+ENDLESS = "/dev/zero", "/dev/zero,/dev/zero"
 PAIRS = [
     ("the house", "la maison"),
     ("the blue house", "la maison bleue"),
@@ -187,27 +188,6 @@ def test_an_export_has_its_shortlist(toy, tmp_path, capsys):
     assert "shortlist" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, "No such file"),
-        (b"", "none of them with text"),
-        (b"one two\n", "line 1"),
-        (b"\xff\xfe\x00\t\x00\n", "UTF-8"),
-    ],
-)
-def test_files_that_are_none(toy, tmp_path, capsys, content, says):
-    folder, _ = toy
-    path = tmp_path / "pairs.tsv"
-    if content is not None:
-        path.write_bytes(content)
-    words = ["--run", folder / "run", "--workers=1", "--shortlist", path]
-    call("translate", *words, "one", status=2)
-    errors = capsys.readouterr().err
-    assert says in errors
-    assert "Traceback" not in errors
-
-
 @pytest.mark.medium
 def test_the_run_that_is_compared_has_the_same_shortlist(
     toy, tmp_path, monkeypatch, capsys
@@ -303,7 +283,16 @@ def test_pairs_without_end_are_refused(monkeypatch, tmp_path):
             lexicon_of(RUN, given)
 
 
-@pytest.mark.parametrize("spec", ["/dev/zero", "/dev/zero,/dev/zero"])
-def test_a_device_without_end_is_refused(spec):
-    with pytest.raises(InputError, match="/dev/zero, line 1: more than"):
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        *((spec, "/dev/zero, line 1: more than") for spec in ENDLESS),
+        ("missing.tsv", "missing.tsv"),
+        ("bad.tsv", "bad.tsv, line 1"),
+    ],
+)
+def test_files_that_are_none(tmp_path, monkeypatch, spec, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.tsv").write_text("one two\n")
+    with pytest.raises((InputError, FileNotFoundError), match=says):
         lexicon_of(RUN, spec)

@@ -75,9 +75,3 @@ def test_a_source_beyond_the_model_is_cut_and_reported():
     assert source.truncated.numpy().tolist() == [True, False]
     texts, _ = run(subject, ["abcdefgh", "abcdef"])
     assert texts[0] == texts[1]
-
-
-def test_holds_the_tokenizers_and_no_model(subject):
-    assert subject.source_tokenizer in subject.submodules
-    assert subject.target_tokenizer in subject.submodules
-    assert subject.variables == ()
