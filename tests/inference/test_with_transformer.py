@@ -82,19 +82,6 @@ def test_cached_search_without_constraints_equals_search_by_full_passes(
     check_equal(actual, expected)
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize("variant", ["pre", pytest.param("post", marks=SLOW)])
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_a_graph_gives_what_eager_functions_give(variant, beam_size):
-    source_ids, _ = random_sources(5, rows=8, longest=7)
-    functions = IncrementalTransformer(shared_transformer(variant))
-    check_equal(
-        graph(variant, beam_size)(source_ids, LIMITS),
-        run(functions, beam_size, source_ids, LIMITS),
-        atol=1e-5,
-    )
-
-
 @pytest.mark.parametrize("beam_size", [1, 4])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):

@@ -3,7 +3,6 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.constants import UNK_ID
 from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
@@ -145,23 +144,6 @@ def test_log_probabilities_are_the_models(options):
             value / ((5 + len(ids)) / 6) ** 0.5,
             atol=1e-4,
         )
-
-
-def test_what_is_forbidden_is_never_drawn():
-    model = RecurrentModel(5, vocabulary_size=7, sharpness=0.3)
-    source_ids = distinct_sources(60)
-    result = run(
-        model,
-        source_ids,
-        tf.fill([60], 12),
-        no_repeat_ngram_size=1,
-        min_length=3,
-    )
-    for row in range(60):
-        ids = words(result, row)
-        assert len(set(ids)) == len(ids)
-        assert len(ids) > 3
-    assert UNK_ID in result.ids.numpy()
 
 
 def test_no_sentence():

@@ -38,6 +38,17 @@ SEARCHES = {
     "short": DecodingConfig(beam_size=4, max_length=3),
     "long": DecodingConfig(beam_size=2, min_length=9),
 }
+# Those of one more feature each are for CI.
+EACH = pytest.mark.parametrize(
+    "name",
+    [
+        *("greedy", "beam", "sampling", "short"),
+        *(
+            pytest.param(name, marks=pytest.mark.medium)
+            for name in ("early", "n-grams", "long")
+        ),
+    ],
+)
 
 
 def random_structure(random, numbers):
@@ -157,7 +168,7 @@ def is_well_formed(symbols):
     return not opened
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@EACH
 def test_every_hypothesis_is_complete_and_well_formed(name):
     found, cut = 0, 0
     for seed in range(12):
@@ -177,7 +188,7 @@ def test_every_hypothesis_is_complete_and_well_formed(name):
     assert cut or name == "early"
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@EACH
 def test_sources_without_symbols_get_none_and_nothing_else_changes(name):
     texts = [["word"] * n for n in (3, 1, 7, 4)]
     config = SEARCHES[name]
