@@ -1,5 +1,7 @@
 """Toy models on disk, and a server of them."""
 
+import contextlib
+
 import pytest
 
 from tests import chromium
@@ -58,6 +60,13 @@ def serve():
 def server(serve, toy_configs):
     """A server of the toy models with the usual settings."""
     return serve(models=toy_configs)
+
+
+@pytest.fixture
+def closed():
+    """Takes what has to be closed in the end, the latest first."""
+    with contextlib.ExitStack() as stack:
+        yield lambda one: stack.enter_context(contextlib.closing(one))
 
 
 # The page in a browser.

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import http.server
+import itertools
 import json
 import threading
 import time
@@ -14,6 +15,10 @@ from tensorflow_serving.apis import predict_pb2
 def good(request):
     """An answer that repeats the texts."""
     return 200, {"outputs": {"text": request["inputs"]["text"]}}
+
+
+def _following(steps):
+    return itertools.chain(steps, itertools.repeat(steps[-1]))
 
 
 class ScriptedRest:
@@ -32,7 +37,7 @@ class ScriptedRest:
     def __init__(self, *steps):
         self.requests, self.connections = [], 0
         lock = threading.Lock()
-        remaining = list(steps)
+        following = _following(steps)
         script = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -48,9 +53,7 @@ class ScriptedRest:
                 request = json.loads(self.rfile.read(length))
                 with lock:
                     script.requests.append((request, time.monotonic()))
-                    step = remaining[0]
-                    if len(remaining) > 1:
-                        del remaining[0]
+                    step = next(following)
                 answer = step(request)
                 if answer is None:
                     self.close_connection = True
@@ -100,13 +103,11 @@ class ScriptedGrpc:
 
     def __init__(self, *steps):
         self.requests = []
-        remaining = list(steps)
+        following = _following(steps)
 
         def predict(request, context):
             self.requests.append((request, time.monotonic()))
-            step = remaining[0]
-            if len(remaining) > 1:
-                del remaining[0]
+            step = next(following)
             if step is not None:
                 code, *metadata = step
                 context.set_trailing_metadata(metadata)

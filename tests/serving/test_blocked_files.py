@@ -1,19 +1,16 @@
-"""Files that never answer, or are no files, of models and settings."""
+"""Files of models that never answer, or are no files."""
 
 import os
+import shutil
 import time
 
 import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.session import SavedModelSession
-from keras_transformer.serving.server.config_files import (
-    read_model_configs,
-)
+from keras_transformer.serving.server.config_files import ModelConfig
 from keras_transformer.serving.server.loading import require_regular_files
-from tests.attack.served import Served
-from tests.fake_models import write_version
-from tests.serving.asking import ask, wait_for
+from tests.serving.asking import ask, host, wait_for
 
 
 @pytest.mark.parametrize("where", ["saved_model.pb", "variables/variables.x"])
@@ -43,32 +40,24 @@ def test_a_graph_that_is_larger_than_any_is_not_read(tmp_path, name):
         SavedModelSession(tmp_path)
 
 
-def test_a_configuration_that_is_a_pipe_nobody_writes_to(tmp_path):
-    os.mkfifo(tmp_path / "models.config")
-    with pytest.raises(InputError, match="a pipe without a writer"):
-        read_model_configs(tmp_path / "models.config")
+def test_a_pipe_in_a_version_folder(tmp_path, toy_base, serve):
+    """The server passes it over, and stops in time."""
+    base, blocked = tmp_path / "toy", tmp_path / "blocked"
+    shutil.copytree(toy_base / "1", base / "1")
+    blocked.mkdir()
+    os.mkfifo(blocked / "saved_model.pb")
+    server = serve(models=(ModelConfig("toy", base),), poll_seconds=0.05)
 
+    def status(version):
+        path = f"/v1/models/toy/versions/{version}"
+        return ask(host(server), path).body.decode()
 
-def test_a_pipe_in_a_version_folder(tmp_path):
-    """The command passes it over, and stops in time."""
-    base = tmp_path / "toy"
-    write_version(base, 1, mark="1")
-    options = ("--model_base_path", base, "--drain-seconds", 2)
-    with Served(*options, "--file_system_poll_wait_seconds", 0.2) as server:
-        blocked = tmp_path / "blocked"
-        blocked.mkdir()
-        os.mkfifo(blocked / "saved_model.pb")
-        blocked.rename(base / "2")
-
-        def status(version):
-            answer = ask(server.host, f"/v1/models/toy/versions/{version}")
-            return answer.body.decode()
-
-        wait_for(lambda: "not a regular file" in status(2))
-        assert '"FAILED_PRECONDITION"' in status(2)
-        assert '"END"' in status(2)
-        write_version(base, 3, mark="3")
-        wait_for(lambda: '"AVAILABLE"' in status(3))
-        began = time.monotonic()
-    assert server.process.returncode == 0
+    blocked.rename(base / "2")
+    wait_for(lambda: "not a regular file" in status(2))
+    assert '"FAILED_PRECONDITION"' in status(2)
+    assert '"END"' in status(2)
+    shutil.copytree(toy_base / "2", tmp_path / "3").rename(base / "3")
+    wait_for(lambda: '"AVAILABLE"' in status(3))
+    began = time.monotonic()
+    server.stop()
     assert time.monotonic() - began < 20

@@ -1,5 +1,6 @@
 """The client against the embedded server, over both protocols."""
 
+import concurrent.futures
 import re
 import sys
 import threading
@@ -19,7 +20,7 @@ from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.config_files import (
     BatchingParameters,
 )
-from tests.serving.asking import ask
+from tests.serving.asking import PREDICT, ask, host
 
 TEXTS = ["a", "", "狗 barks", "x" * 300, "two\nlines", '"', "\x00"]
 
@@ -30,18 +31,10 @@ def url_of(server, scheme):
 
 
 @pytest.fixture(params=["http", "grpc"])
-def client(request, server):
-    """Makes clients of the server; they are closed in the end."""
-    made = []
-
-    def make(model="toy", **options):
-        url = url_of(server, request.param)
-        made.append(Client(url, model, **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
+def client(request, server, closed):
+    """Makes clients of the server."""
+    url = url_of(server, request.param)
+    return lambda model="toy", **options: closed(Client(url, model, **options))
 
 
 def test_all_types_of_outputs(client):
@@ -105,18 +98,13 @@ def test_a_model_that_does_not_translate(client):
 
 
 def test_many_threads_share_a_client(client):
-    one, found = client(in_flight=3, batch_size=2), {}
-
-    def call(number):
-        texts = [f"{number} {place}" for place in range(7)]
-        found[number] = one.predict({"text": texts})["translation"] == texts
-
-    threads = [threading.Thread(target=call, args=[n]) for n in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == dict.fromkeys(range(12), True)
+    one = client(in_flight=3, batch_size=2)
+    texts = [
+        [f"{number} {place}" for place in range(7)] for number in range(12)
+    ]
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        found = pool.map(lambda some: one.predict({"text": some}), texts)
+        assert [row["translation"] for row in found] == texts
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
@@ -131,11 +119,8 @@ def test_a_busy_server_answers_everything_in_the_end(
         parameters=BatchingParameters(2, 0, 1, 1),
     )
     # The one worker is busy at first.
-    rest = f"127.0.0.1:{tight.rest_port}"
-    body = b'{"signature_name": "spin", "instances": [100000]}'
-    busy = threading.Thread(
-        target=ask, args=[rest, "/v1/models/toy:predict", body]
-    )
+    body = b'{"signature_name": "spin", "instances": [50000]}'
+    busy = threading.Thread(target=ask, args=[host(tight), PREDICT, body])
     busy.start()
     while not tight.core.store.in_flight():
         time.sleep(0.001)

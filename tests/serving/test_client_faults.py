@@ -1,9 +1,10 @@
 """Clients see nothing of what happens to the server: no request is lost."""
 
+import concurrent.futures
 import contextlib
+import itertools
 import shutil
 import threading
-import time
 
 import pytest
 
@@ -14,86 +15,62 @@ from tests.fake_models import write_version
 from tests.serving.asking import free_ports, wait_for
 
 
-class Load:
-    """Threads that ask with texts of their own, and check each answer.
+@contextlib.contextmanager
+def load(clients, marks):
+    """Has each client ask in a thread of its own, and checks the answers.
 
     Args:
-        clients: one a thread.
+        clients: of the same servers.
         marks: what may stand before an answer: a version's each.
+
+    Yields:
+        a function that waits until a condition of the marks and the number of
+        the answers from then on holds.
     """
+    stop, seen = threading.Event(), []
 
-    def __init__(self, clients, marks):
-        self._clients, self._marks = clients, marks
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._work, args=[place, client])
-            for place, client in enumerate(clients)
-        ]
-        self.answered, self.wrong, self.seen = 0, [], set()
-        self._lock = threading.Lock()
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, failed, *_):
-        self._stop.set()
-        if failed:
-            for client in self._clients:
-                client.close()
-        for thread in self._threads:
-            thread.join()
-
-    def _work(self, place, client):
-        number = 0
-        while not self._stop.is_set():
-            number += 1
+    def work(place, client):
+        for number in itertools.count():
             texts = [f"t{place} n{number} r{row}" for row in range(3)]
-            try:
-                found = client.predict({"text": texts})["translation"]
-            except Exception as error:
-                found = [repr(error)] * 3
-            with self._lock:
-                self._check(texts, found)
+            found = client.predict({"text": texts})["translation"]
+            for text, answer in zip(texts, found, strict=True):
+                mark = answer.removesuffix(text.upper())
+                assert mark in marks, (text, answer)
+                seen.append(mark)
+            if stop.is_set():
+                return
 
-    def _check(self, texts, found):
-        for text, answer in zip(texts, found, strict=True):
-            mark = answer.removesuffix(text.upper())
-            if mark in self._marks:
-                self.seen.add(mark)
-                self.answered += 1
-            else:
-                self.wrong.append((text, answer))
+    def wait(condition):
+        before = len(seen)
 
-    def wait(self, condition, seconds=240):
-        """Until a condition of the answers from now on holds."""
-        with self._lock:
-            self.seen.clear()
-            before = self.answered
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            with self._lock:
-                if condition(self.seen, self.answered - before):
-                    return
-            time.sleep(0.02)
-        pytest.fail(f"never: seen {self.seen}, wrong {self.wrong[:3]}")
+        def holds():
+            assert not any(future.done() for future in futures), futures
+            return condition({*seen[before:]}, len(seen) - before)
+
+        wait_for(holds, 240)
+
+    with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
+        futures = [pool.submit(work, *row) for row in enumerate(clients)]
+        try:
+            yield wait
+        except BaseException:
+            for client in clients:
+                client.close()
+            raise
+        finally:
+            stop.set()
+    for future in futures:
+        future.result()
 
 
 @pytest.fixture
-def clients():
-    made = []
-
+def clients(closed):
     def make(*urls):
         patient = Backoff(retries=1000, longest_seconds=0.5)
         options = {"batch_size": 2, "timeout": 600, "backoff": patient}
-        new = [Client(url, "toy", **options) for url in urls]
-        made.extend(new)
-        return new
+        return [closed(Client(url, "toy", **options)) for url in urls]
 
-    yield make
-    for one in made:
-        one.close()
+    return make
 
 
 def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
@@ -105,21 +82,21 @@ def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
     )
     urls = [f"http://127.0.0.1:{server.rest_port}"] * 2
     urls += [f"grpc://127.0.0.1:{server.port}"] * 2
-    with Load(clients(*urls), {"one ", "two ", "four "}) as load:
-        load.wait(lambda seen, count: seen == {"one "} and count > 20)
+    first, *others = clients(*urls)
+    with load([first, *others], {"one ", "two ", "four "}) as wait:
+        wait(lambda seen, count: seen == {"one "} and count > 20)
         write_version(tmp_path, 2, mark="two ")
-        load.wait(lambda seen, count: "two " in seen)
+        wait(lambda seen, count: "two " in seen)
         broken = shutil.copytree(tmp_path / "2", tmp_path / ".tmp-3")
         (broken / "variables/variables.index").write_bytes(b"damaged")
         broken.rename(tmp_path / "3")
-        wait_for(lambda: state_of(clients(urls[0])[-1], 3) == "END")
-        load.wait(lambda seen, count: seen == {"two "} and count > 20)
+        wait_for(lambda: state_of(first, 3) == "END")
+        wait(lambda seen, count: seen == {"two "} and count > 20)
         write_version(tmp_path, 4, mark="four ")
-        load.wait(lambda seen, count: "four " in seen)
+        wait(lambda seen, count: "four " in seen)
         shutil.rmtree(tmp_path / "3")
         shutil.rmtree(tmp_path / "4")
-        load.wait(lambda seen, count: "two " in seen)
-    assert load.wrong == []
+        wait(lambda seen, count: "two " in seen)
 
 
 def state_of(client, version):
@@ -137,12 +114,11 @@ def test_killed_and_started_again_under_load(toy_base, clients, times):
     options = ("--model_base_path", toy_base, "--no-access-log")
     with contextlib.ExitStack() as stack:
         # The last server ends after the load.
-        with Load(clients(*urls), {""}) as load:
+        with load(clients(*urls), {""}) as wait:
             for _ in range(times):
                 with Served(*options, ports=ports) as server:
-                    load.wait(lambda seen, count: count > 50)
+                    wait(lambda seen, count: count > 50)
                     server.process.kill()
             server = stack.enter_context(Served(*options, ports=ports))
-            load.wait(lambda seen, count: count > 50)
-    assert load.wrong == []
+            wait(lambda seen, count: count > 50)
     assert server.process.returncode == 0

@@ -11,7 +11,6 @@ from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
     model_service_pb2_grpc,
-    predict_pb2,
     prediction_service_pb2_grpc,
 )
 
@@ -21,7 +20,8 @@ from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.signature_tensors import (
     array_of_proto,
 )
-from tests.serving.asking import ask
+from tests.serving.asking import PREDICT, ask, host
+from tests.serving.rpc import channel_to, predict, predict_request
 
 LONG = "n" * 100_000
 
@@ -33,18 +33,8 @@ def server(serve, toy_configs):
 
 @pytest.fixture
 def channel(server):
-    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    with channel_to(server) as channel:
         yield channel
-
-
-def predict(channel, tensors, name="toy", signature="", timeout=30):
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = name
-    request.model_spec.signature_name = signature
-    for key, tensor in tensors.items():
-        request.inputs[key].CopyFrom(tensor)
-    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-    return stub.Predict(request, timeout=timeout)
 
 
 def broadcast(text, rows):
@@ -55,14 +45,14 @@ def broadcast(text, rows):
 
 def test_a_text_counts_as_often_as_it_is_repeated(channel):
     with pytest.raises(grpc.RpcError) as raised:
-        predict(channel, {"text": broadcast("a" * 16_384, 1024)})
+        predict(channel, text=broadcast("a" * 16_384, 1024))
     assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert raised.value.details() == (
         "Input text has 16777216 bytes of text in 1024 elements; at most "
         "4194304 are accepted"
     )
     # What could have been sent in full is taken.
-    answer = predict(channel, {"text": broadcast("ab", 1024)})
+    answer = predict(channel, text=broadcast("ab", 1024))
     assert answer.outputs["translation"].string_val[:] == [b"AB"] * 1024
 
 
@@ -87,7 +77,7 @@ def test_many_axes_are_refused_at_once(channel, axes):
         tensor.tensor_shape.dim.add(size=2**62)
     with pytest.raises(grpc.RpcError) as raised:
         # Their product has millions of digits.
-        predict(channel, {"text": tensor}, timeout=5)
+        predict(channel, text=tensor, timeout=5)
     assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert f"Input text has {axes} axes; at most 32" in raised.value.details()
 
@@ -106,26 +96,26 @@ def test_bytes_in_flight_are_limited_over_grpc(serve, toy_configs, monkeypatch):
         return make(*arguments)
 
     monkeypatch.setattr(grpc_server, "array_of_proto", waiting)
-    long = {"text": tf.make_tensor_proto(["a" * 16_000] * 6)}
-    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        thread = threading.Thread(target=predict, args=(channel, long))
+    long = {"text": ["a" * 16_000] * 6}
+    with channel_to(server) as channel:
+        thread = threading.Thread(target=predict, args=[channel], kwargs=long)
         thread.start()
         assert began.wait(30)
         with pytest.raises(grpc.RpcError, match="Too many bytes") as raised:
-            predict(channel, long)
+            predict(channel, **long)
         assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         go_on.set()
         thread.join()
-        predict(channel, {"text": tf.make_tensor_proto(["a"])})
+        predict(channel, text=["a"])
 
 
 def test_bytes_of_an_answer_are_limited_over_grpc(serve, toy_configs):
     limits = Limits(max_request_bytes=500, max_bytes_in_flight=1)
     server = serve(models=toy_configs, limits=limits)
-    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        predict(channel, {"text": broadcast("", 900)}, signature="length")
+    with channel_to(server) as channel:
+        predict(channel, "length", text=broadcast("", 900))
         with pytest.raises(grpc.RpcError, match="Too many bytes") as raised:
-            predict(channel, {"text": broadcast("", 1024)}, signature="length")
+            predict(channel, "length", text=broadcast("", 1024))
     assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
@@ -142,9 +132,8 @@ def test_a_call_whose_deadline_has_passed_is_not_begun(server, monkeypatch):
     context.peer.return_value = ""
     context.time_remaining.return_value = 0.0
     context.is_active.return_value = False
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "toy"
-    grpc_server.PredictionService(server.core).Predict(request, context)
+    service = grpc_server.PredictionService(server.core)
+    service.Predict(predict_request(), context)
     context.abort.assert_called_once_with(
         grpc.StatusCode.DEADLINE_EXCEEDED, "Timed out"
     )
@@ -173,12 +162,9 @@ def metadata_of(channel, name):
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (lambda c, name: predict(c, {}, name), "NOT_FOUND"),
-        (lambda c, name: predict(c, {}, "toy", name), "FAILED_PRECONDITION"),
-        (
-            lambda c, name: predict(c, {name: broadcast("a", 1)}),
-            "INVALID_ARGUMENT",
-        ),
+        (lambda c, name: predict(c, name=name), "NOT_FOUND"),
+        (predict, "FAILED_PRECONDITION"),
+        (lambda c, name: predict(c, **{name: ["a"]}), "INVALID_ARGUMENT"),
         (status_of, "NOT_FOUND"),
         (metadata_of, "INVALID_ARGUMENT"),
     ],
@@ -220,14 +206,13 @@ def test_a_message_of_many_fields_is_refused_before_it_is_parsed(
 
 @pytest.mark.parametrize("bad", [b"\xff\xfe", b"\xe7\x8b", b"\xed\xa0\x80"])
 def test_error_bodies_are_utf_8_whatever_they_quote(server, bad):
-    host = f"127.0.0.1:{server.rest_port}"
     for body in (
         b'{"signature_name": "%s", "instances": ["a"]}' % bad,
         b'{"signature_name": "%s", "instances": ["a"]}' % (bad * 50_000),
         b'{"instances": [["%s"], 1]}' % bad,
         b'{"inputs": {"%s": 1}}' % bad,
     ):
-        answer = ask(host, "/v1/models/toy:predict", body)
+        answer = ask(host(server), PREDICT, body)
         assert answer.status == 400
         assert json.loads(answer.body.decode("utf-8")).keys() == {"error"}
         assert len(answer.body) < 20_000

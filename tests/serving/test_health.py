@@ -7,15 +7,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
+import numpy as np
 import pytest
-import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from keras_transformer.serving.server import health
 from keras_transformer.serving.server.health import HealthService
 from tests.attack.served import Served
 from tests.serving.asking import PREDICT, ask, wait_for
-from tests.serving.test_grpc_limits import predict
+from tests.serving.rpc import predict
 
 SECONDS = 60
 
@@ -81,9 +81,9 @@ def test_sigterm_ends_a_server_whose_batch_never_ends(toy_base, entry):
                 answer = ask(server.host, PREDICT, body, timeout=300)
                 ended.append(answer.status)
                 return
-            steps = tf.make_tensor_proto([10**12], tf.int64)
+            steps = np.array([10**12])
             with server.channel() as channel:
-                predict(channel, {"steps": steps}, "toy", "spin", timeout=None)
+                predict(channel, "spin", steps=steps, timeout=None)
         except (OSError, grpc.RpcError) as error:
             ended.append(error)
 

@@ -24,10 +24,10 @@ from keras_transformer.serving.server.server import Server, ServerOptions
 from keras_transformer.serving.server.signature_tensors import array_of_proto
 from tests.fake_models import MODELS_CONFIG
 from tests.serving.asking import ONE, PREDICT, ask, host, wait_for
-from tests.serving.test_grpc_limits import predict
+from tests.serving.rpc import channel_to, predict
 
-# Additions of the toy model's loop that take seconds.
-LONG = 1_000_000
+# Additions of the toy model's loop that take a second or more.
+LONG = 250_000
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +88,9 @@ def test_workers_share_the_cores(
 # Limits.
 
 
-def channel_of(server):
-    return grpc.insecure_channel(f"127.0.0.1:{server.port}")
-
-
-def grpc_predict(server, timeout=20, signature="", **inputs):
-    with channel_of(server) as channel:
-        return predict(channel, inputs, "toy", signature, timeout)
+def grpc_predict(server, signature="", **options):
+    with channel_to(server) as channel:
+        return predict(channel, signature, **options)
 
 
 def test_texts_have_the_same_limits_over_both(small):
@@ -108,7 +104,7 @@ def test_texts_have_the_same_limits_over_both(small):
         (["a" * 2001], "RESOURCE_EXHAUSTED"),
     ):
         with pytest.raises(grpc.RpcError) as raised:
-            grpc_predict(small, text=tf.make_tensor_proto(texts))
+            grpc_predict(small, text=texts)
         assert raised.value.code().name == code
 
 
@@ -140,9 +136,8 @@ def test_inputs_that_nobody_wants_are_not_made(small, monkeypatch):
     monkeypatch.setattr(
         grpc_server, "array_of_proto", lambda *_: made.append(1)
     )
-    tensor = tf.make_tensor_proto(["a"])
     with pytest.raises(grpc.RpcError, match="Sent extra: {more}"):
-        grpc_predict(small, text=tensor, more=tensor)
+        grpc_predict(small, text=["a"], more=["a"])
     assert made == []
 
 
@@ -158,9 +153,8 @@ def test_a_request_that_takes_too_long(small):
 
 def test_a_grpc_deadline(small):
     wait_until_idle(small)
-    steps = tf.make_tensor_proto([LONG], tf.int64)
     with pytest.raises(grpc.RpcError) as raised:
-        grpc_predict(small, timeout=0.2, signature="spin", steps=steps)
+        grpc_predict(small, "spin", timeout=0.2, steps=np.array([LONG]))
     assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     wait_until_idle(small)
 
@@ -224,8 +218,8 @@ def test_requests_in_flight_are_answered_when_the_server_stops(toy_configs):
         rest = pool.submit(
             ask, host(server), PREDICT, spin(LONG // 3), None, 60
         )
-        steps = tf.make_tensor_proto([LONG // 3], tf.int64)
-        rpc = pool.submit(grpc_predict, server, 60, "spin", steps=steps)
+        steps = np.array([LONG // 3])
+        rpc = pool.submit(grpc_predict, server, "spin", timeout=60, steps=steps)
         while server.core.store.in_flight() < 2:
             time.sleep(0.01)
         server.stop()
@@ -304,7 +298,7 @@ def test_text_is_logged_where_it_is_asked_for(serve, toy_configs, capfd):
     server = serve(models=toy_configs, access_log=True, log_text=True)
     ask(host(server), PREDICT, '{"instances": ["狗"]}'.encode())
     ask(host(server), PREDICT, b'{"instances": ["a", 1]}')
-    grpc_predict(server, text=tf.make_tensor_proto(["狗"]))
+    grpc_predict(server, text=["狗"])
     rest, wrong, rpc = map(json.loads, capfd.readouterr().err.splitlines())
     assert rest["text"] == {"instances": ["狗"]}
     assert "JSON Value: 1" in wrong["error"]
@@ -315,7 +309,7 @@ def test_requests_are_logged(serve, toy_configs, capfd):
     server = serve(models=toy_configs, access_log=True)
     ask(host(server), PREDICT, b'{"instances": ["secret", "b"]}')
     ask(host(server), PREDICT, b'{"instances": [{"secret": 1}]}')
-    grpc_predict(server, text=tf.make_tensor_proto(["secret"]))
+    grpc_predict(server, text=["secret"])
     log = [json.loads(x) for x in capfd.readouterr().err.splitlines()]
     assert [row["entry"] for row in log] == ["REST", "REST", "GRPC"]
     assert [row["code"] for row in log] == ["OK", "INVALID_ARGUMENT", "OK"]

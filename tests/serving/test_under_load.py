@@ -7,10 +7,10 @@ import threading
 import time
 
 import grpc
+import numpy as np
 import pytest
-import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from keras_transformer.serving.server import json_tensors
 from keras_transformer.serving.server.admission import Limits
@@ -19,6 +19,7 @@ from keras_transformer.serving.server.config_files import (
 )
 from keras_transformer.serving.server.server import Server, ServerOptions
 from tests.serving.asking import ONE, PREDICT, ask, host, wait_for
+from tests.serving.rpc import channel_to, predict, predict_request
 
 # Additions of the toy model's loop that take some tenths of a second.
 LONG = 50_000
@@ -46,37 +47,14 @@ def pool():
         yield pool
 
 
-@pytest.fixture
-def stub():
-    """Makes stubs of a gRPC service, and closes their channels."""
-    channels = []
-
-    def make(server, kind=prediction_service_pb2_grpc.PredictionServiceStub):
-        channel = grpc.insecure_channel(f"127.0.0.1:{server.port}")
-        channels.append(channel)
-        return kind(channel)
-
-    yield make
-    for channel in channels:
-        channel.close()
-
-
-def request_of(values, signature="", name="text"):
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "toy"
-    request.model_spec.signature_name = signature
-    request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
-    return request
-
-
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_full_server_is_healthy_and_counts_what_it_refuses(
-    serve, toy_configs, pool, stub, scheme
+    serve, toy_configs, pool, closed, scheme
 ):
     server = serve(
         models=toy_configs, limits=Limits(max_requests=1), **ONE_WORKER
     )
-    predict = stub(server).Predict
+    channel = closed(channel_to(server))
     if scheme == "http":
         busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
         wait_for_requests(server, 1)
@@ -84,14 +62,14 @@ def test_a_full_server_is_healthy_and_counts_what_it_refuses(
         assert answer.status == 429
         assert json.loads(answer.body) == {"error": "Too many requests"}
     else:
-        steps = tf.constant([LONG], tf.int64).numpy()
-        busy = predict.future(request_of(steps, "spin", "steps"), timeout=20)
+        steps = np.array([LONG])
+        busy = pool.submit(predict, channel, "spin", steps=steps)
         wait_for_requests(server, 1)
         with pytest.raises(grpc.RpcError, match="Too many requests") as raised:
-            predict(request_of(["a"]), timeout=20)
+            predict(channel, text=["a"])
         assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert ask(host(server), "/v1/models/toy").status == 200
-    check = stub(server, health_pb2_grpc.HealthStub).Check
+    check = health_pb2_grpc.HealthStub(channel).Check
     status = check(health_pb2.HealthCheckRequest(), timeout=20).status
     assert status == health_pb2.HealthCheckResponse.SERVING
     busy.result()
@@ -99,12 +77,14 @@ def test_a_full_server_is_healthy_and_counts_what_it_refuses(
 
 
 def test_a_grpc_client_that_goes_away_is_counted_as_cancelled(
-    serve, toy_configs, pool, stub
+    serve, toy_configs, pool, closed
 ):
     server = serve(models=toy_configs, **ONE_WORKER)
     busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
     wait_for_requests(server, 1)
-    waiting = stub(server).Predict.future(request_of(["a"]), timeout=20)
+    stub = prediction_service_pb2_grpc.PredictionServiceStub
+    ask_grpc = stub(closed(channel_to(server))).Predict
+    waiting = ask_grpc.future(predict_request(text=["a"]), timeout=20)
     wait_for_requests(server, 2)
     waiting.cancel()
     wait_for_requests(server, 1)
@@ -145,11 +125,11 @@ def test_a_large_answer_is_written_beside_the_event_loop(
     assert threads[0] == "rest" != threads[1]
 
 
-def test_who_watches_the_health_is_let_go(toy_configs, stub):
+def test_who_watches_the_health_is_let_go(toy_configs, closed):
     options = ServerOptions(toy_configs, port=0, rest_port=None)
     server = Server(options)
     server.start()
-    watch = stub(server, health_pb2_grpc.HealthStub).Watch
+    watch = health_pb2_grpc.HealthStub(closed(channel_to(server))).Watch
     told = watch(health_pb2.HealthCheckRequest(), timeout=60)
     assert next(told).status == health_pb2.HealthCheckResponse.SERVING
     began = time.monotonic()
