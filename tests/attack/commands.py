@@ -113,8 +113,7 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
             f"{exports} --format=keras", _json_files
         ),
         "versions label": command(
-            *("versions {out}/model label stable 1", _json_files),
-            begin=copied,
+            *("versions {out}/model label stable 1", _json_files), begin=copied
         ),
         "versions publish": command(
             *("versions {out}/model publish {export}/1", _json_files),

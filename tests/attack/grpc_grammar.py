@@ -17,8 +17,7 @@ _FIELDS = [
     *("int64_val", "bool_val", "uint32_val", "uint64_val", "scomplex_val"),
 ]
 _SIZES = st.one_of(
-    st.integers(0, 4),
-    pick(-1, -(2**63), 1024, 1025, 2**31, 2**62, 2**63 - 1),
+    st.integers(0, 4), pick(-1, -(2**63), 1024, 1025, 2**31, 2**62, 2**63 - 1)
 )
 _TEXTS = st.one_of(
     st.binary(max_size=12),

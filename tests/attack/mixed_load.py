@@ -25,11 +25,12 @@ import tempfile
 import threading
 import time
 
-import grpc
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
-
-from tests.attack.raw_client import RawClient
-from tests.attack.rest_grammar import Request
+from keras_transformer.serving import (
+    Backoff,
+    Client,
+    OverloadedError,
+    UnavailableError,
+)
 from tests.attack.served import Served
 from tests.fake_models import write_version
 
@@ -41,7 +42,6 @@ SWAP, PAUSE, LONGEST = 10.0, 30.0, 30.0
 # Growth of the memory that counts as flat, and minutes from which on it is
 # looked at: before, a server still takes what it needs.
 FLAT, SETTLES = 0.05, 6
-REFUSED = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
 
 
 class Load:
@@ -106,62 +106,31 @@ def texts_of(chance):
     ]
 
 
-def rest_client(load: Load):
-    """Asks over a kept connection."""
-    client = RawClient(load.server.rest_port, LONGEST)
+def client(load: Load, url: str):
+    """Asks over REST or gRPC, and never twice."""
+    scheme = url.partition(":")[0]
+    options = {
+        "batch_size": 64,
+        "timeout": LONGEST,
+        "backoff": Backoff(0, 0, 0),
+    }
+    with Client(url, MODEL, **options) as one:
 
-    def rest(chance):
-        texts = texts_of(chance)
-        body = json.dumps({"instances": texts}).encode()
-        began = time.monotonic()
-        answer = client.ask(
-            Request("POST", f"/v1/models/{MODEL}:predict", {}, body)
-        )
-        seconds = time.monotonic() - began
-        if answer.status in (429, 503):
-            load.answered("refused", seconds)
-        elif answer.status != 200:
-            load.fault(f"REST {answer.status}: {answer.body[:200]}")
-        elif load.is_right(texts, json.loads(answer.body)["predictions"]):
-            load.answered("REST", seconds)
-        else:
-            load.fault(f"REST: wrong for {texts}: {answer.body[:200]}")
-
-    load.run(rest)
-    client.close()
-
-
-def grpc_client(load: Load):
-    """Asks over a channel of its own."""
-    with load.server.channel() as channel:
-        predict = prediction_service_pb2_grpc.PredictionServiceStub(
-            channel
-        ).Predict
-
-        def grpc_call(chance):
+        def ask(chance):
             texts = texts_of(chance)
-            request = predict_pb2.PredictRequest()
-            request.model_spec.name = MODEL
-            tensor = request.inputs["text"]
-            tensor.dtype = 7
-            tensor.tensor_shape.dim.add(size=len(texts))
-            tensor.string_val.extend(text.encode() for text in texts)
             began = time.monotonic()
             try:
-                outputs = predict(request, timeout=LONGEST).outputs
-            except grpc.RpcError as error:
-                if error.code() not in REFUSED:
-                    raise
+                found = one.predict({"text": texts})["translation"]
+            except (OverloadedError, UnavailableError) as error:
+                if scheme == "http" and error.status is None:
+                    raise  # There was no answer.
                 load.answered("refused", time.monotonic() - began)
                 return
-            seconds = time.monotonic() - began
-            values = outputs["translation"].string_val
-            if load.is_right(texts, [value.decode() for value in values]):
-                load.answered("gRPC", seconds)
-            else:
-                load.fault(f"gRPC: wrong for {texts}: {values}")
+            load.answered(scheme, time.monotonic() - began)
+            if not load.is_right(texts, found):
+                load.fault(f"{scheme}: wrong for {texts}: {found}")
 
-        load.run(grpc_call)
+        load.run(ask)
 
 
 def slow_client(load: Load):
@@ -248,7 +217,9 @@ def measure(minutes: float, clients: int) -> dict:
 
 def _run(load, minutes, clients, base, spare):
     """Runs all threads for so long; the memory, each second."""
-    work = [(rest_client,), (grpc_client,)] * clients + [(slow_client,)] * 4
+    rest, rpc = load.server.host, f"127.0.0.1:{load.server.port}"
+    work = [(client, f"http://{rest}"), (client, f"grpc://{rpc}")] * clients
+    work += [(slow_client,)] * 4
     work += [(swap_versions, base, spare), (pause_log,)]
     threads = [
         threading.Thread(target=target, args=(load, *arguments))

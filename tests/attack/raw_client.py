@@ -1,5 +1,6 @@
 """An HTTP client that sends whatever it is given, and reads what comes."""
 
+import contextlib
 import http.client
 import re
 import socket
@@ -14,19 +15,17 @@ class RawClient:
 
     Args:
         port: on this machine.
-        seconds: that an answer may take.
     """
 
-    def __init__(self, port: int, seconds: float = HANG):
+    def __init__(self, port: int):
         self._port = port
-        self._seconds = seconds
         self._socket = None
 
     def ask(self, request: Request) -> Answer:
         """The answer to a request.
 
         Raises:
-            TimeoutError: it didn't come in time.
+            TimeoutError: it didn't come in `HANG` seconds.
             OSError, http.client.HTTPException: there was none, or one that
                 isn't HTTP.
         """
@@ -43,13 +42,10 @@ class RawClient:
     def _ask(self, request):
         if self._socket is None:
             address = ("127.0.0.1", self._port)
-            self._socket = socket.create_connection(
-                address, timeout=self._seconds
-            )
-        try:
+            self._socket = socket.create_connection(address, timeout=HANG)
+        # It may have answered before it had read all.
+        with contextlib.suppress(ConnectionError):
             self._socket.sendall(encoded(request))
-        except ConnectionError:
-            pass  # It may have answered before it had read all.
         response = http.client.HTTPResponse(self._socket, method=request.method)
         try:
             response.begin()
@@ -95,9 +91,10 @@ def exchange(port: int, parts: list[bytes]) -> bytes:
             one.shutdown(socket.SHUT_WR)
             while part := one.recv(65536):
                 received.append(part)
-        except (ConnectionError, OSError) as error:
-            if isinstance(error, TimeoutError):
-                raise
+        except TimeoutError:
+            raise
+        except OSError:
+            pass  # The server has hung up.
     return b"".join(received)
 
 

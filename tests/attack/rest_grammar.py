@@ -65,16 +65,13 @@ _COLUMNS = {
         lambda n: _rows(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
     ),
     "add": _rows(st.tuples(st.floats(width=32), st.floats(width=32))).map(
-        lambda rows: {
-            "x": [x for x, _ in rows],
-            "y": [y for _, y in rows],
-        }
+        lambda rows: {"x": [x for x, _ in rows], "y": [y for _, y in rows]}
     ),
 }
 
 
 @st.composite
-def documents(draw):
+def _documents(draw):
     """An object that is a right request, but for what numbers may not be."""
     name = draw(st.sampled_from(list(_COLUMNS)))
     columns = draw(_COLUMNS[name])
@@ -92,7 +89,7 @@ def documents(draw):
 @st.composite
 def _bent_documents(draw):
     """A right request in which one thing or two are something else."""
-    document = draw(documents())
+    document = draw(_documents())
     for _ in range(draw(st.integers(1, 2))):
         kind = draw(st.integers(0, 4))
         key = draw(pick(*document, *("instances", "inputs")))
@@ -150,12 +147,12 @@ _REPEATED = st.builds(
     st.sampled_from(_TIMES),
     pick("", "]}", "}", '"}', '"a"]}'),
 )
-RIGHT = _written(documents())
+_RIGHT = _written(_documents())
 BODIES = st.one_of(
-    RIGHT,
+    _RIGHT,
     _written(_bent_documents()),
     _written(_bent_documents()),
-    _damaged(RIGHT),
+    _damaged(_RIGHT),
     _written(VALUES),
     _REPEATED,
     st.binary(max_size=20),

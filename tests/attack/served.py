@@ -11,10 +11,8 @@ import grpc
 import pytest
 
 from tests.cli.conftest import start
-from tests.serving.asking import ask, free_ports
+from tests.serving.asking import ONE, PREDICT, ask, free_ports
 
-ONE = b'{"instances": ["a"]}'
-PREDICT = "/v1/models/toy:predict"
 _LINES = 50  # of the log's end, for a message
 
 

@@ -42,21 +42,12 @@ GREETINGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    base = tmp_path_factory.mktemp("models") / "toy"
-    base.mkdir()
-    write_version(base, 1)
-    return base
-
-
-@pytest.fixture(scope="module")
-def few_files(base):
-    """A server that may open `FILES`, of a process that may open more."""
+@pytest.fixture
+def more_files():
+    """This process may open more files than usual."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
-    with Served("--model_base_path", base, limit_files=FILES) as server:
-        yield server
+    yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -93,43 +84,37 @@ def is_healthy(server):
     return True
 
 
-def test_idle_grpc_connections(base, few_files, share, figures):
+@pytest.mark.usefixtures("more_files")
+def test_idle_grpc_connections(tmp_path, share, figures):
     number = itertools.count(2)
     kinds = st.lists(st.sampled_from(sorted(GREETINGS)), min_size=1, max_size=3)
-
+    write_version(tmp_path, 1)
+    options = ("--model_base_path", tmp_path, "--model_name", "toy")
     with (
         figures.attack("idle_grpc_connections") as attack,
-        few_files.channel() as channel,
+        Served(*options, limit_files=FILES) as server,
+        server.channel() as channel,
     ):
 
         @attacking(share(10))
         @given(kinds)
         def crowds(names):
             # A client that was there before.
-            wait_for(lambda: is_healthy(few_files), 60)
+            wait_for(lambda: is_healthy(server), 60)
             check_health(channel)
             with contextlib.ExitStack() as stack:
                 for index in range(CROWD):
                     data = GREETINGS[names[index % len(names)]]
-                    connection = greeted(few_files.port, data)
+                    connection = greeted(server.port, data)
                     stack.enter_context(contextlib.closing(connection))
                 with attack.one():
-                    few_files.check(HANG)
+                    server.check(HANG)
                 check_health(channel)
                 version = next(number)
-                write_version(base, version)
-                wait_for(lambda: available(few_files) == [version], 20)
-                few_files.check(HANG)
-            few_files.check_log()
+                write_version(tmp_path, version)
+                wait_for(lambda: available(server) == [version], 20)
+                server.check(HANG)
+            server.check_log()
 
         crowds()
-        attack.mib = few_files.memory()
-
-
-def test_idle_grpc_connections_are_closed(few_files):
-    """Though their clients keep them: after a time others are served again."""
-    with contextlib.ExitStack() as stack:
-        for data in list(GREETINGS.values()) * 40:
-            connection = greeted(few_files.port, data)
-            stack.enter_context(contextlib.closing(connection))
-        wait_for(lambda: is_healthy(few_files), 60)
+        attack.mib = server.memory()

@@ -13,5 +13,5 @@ def test_half_a_minute(monkeypatch):
     report = mixed_load.measure(0.5, clients=2)
     assert report["faults"] == []
     counts = report["counts"]
-    for kind in ("REST", "gRPC", "versions", "damaged versions"):
+    for kind in ("http", "grpc", "versions", "damaged versions"):
         assert counts[kind] > 0, counts

@@ -1,6 +1,7 @@
 """A client of a few lines, for tests."""
 
 import http.client
+import json
 import socket
 import time
 from typing import NamedTuple
@@ -23,16 +24,33 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def ask(host, path, body=None, method=None, timeout=20, headers=()) -> Answer:
-    """One request over a connection of its own."""
-    connection = http.client.HTTPConnection(host, timeout=timeout)
+def ask(server, path, body=None, method=None, timeout=20, headers=()) -> Answer:
+    """One request over a connection of its own.
+
+    Args:
+        server: with a port of REST, or its `host:port`.
+        path: of the URL.
+        body: bytes, or what JSON says.
+        method: where it isn't GET without a body and POST with one.
+        timeout: in seconds.
+        headers: of the request.
+    """
+    address = server if isinstance(server, str) else host(server)
+    connection = http.client.HTTPConnection(address, timeout=timeout)
     try:
         method = method or ("GET" if body is None else "POST")
+        if not isinstance(body, bytes | None):
+            body = json.dumps(body).encode()
         connection.request(method, path, body, dict(headers))
         response = connection.getresponse()
         return Answer(response.status, response.headers, response.read())
     finally:
         connection.close()
+
+
+def spin(steps: int) -> bytes:
+    """A body that has the toy model make so many additions."""
+    return json.dumps({"signature_name": "spin", "inputs": [steps]}).encode()
 
 
 def host(server) -> str:

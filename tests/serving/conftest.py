@@ -29,23 +29,23 @@ def toy_base(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def toy_configs(toy_base):
-    """Both versions of the toy model; version 1 is `stable`."""
+def serve(request):
+    """Starts servers on free ports, and stops them in the end.
+
+    They serve both versions of the toy model, 1 as `stable`, unless others are
+    given.
+    """
     from keras_transformer.serving.server.config_files import ModelConfig
-
-    labels = (("stable", 1),)
-    return (ModelConfig("toy", toy_base, latest=2, labels=labels),)
-
-
-@pytest.fixture(scope="session")
-def serve():
-    """Starts servers on free ports, and stops them in the end."""
     from keras_transformer.serving.server.server import Server, ServerOptions
 
     started = []
 
     def start(**options):
         given = {"port": 0, "rest_port": 0, "access_log": False, **options}
+        if not {"models", "config_file"} & options.keys():
+            base = request.getfixturevalue("toy_base")
+            toy = ModelConfig("toy", base, latest=2, labels=(("stable", 1),))
+            given["models"] = (toy,)
         server = Server(ServerOptions(**given))
         server.start()
         started.append(server)
@@ -57,9 +57,9 @@ def serve():
 
 
 @pytest.fixture(scope="session")
-def server(serve, toy_configs):
+def server(serve):
     """A server of the toy models with the usual settings."""
-    return serve(models=toy_configs)
+    return serve()
 
 
 @pytest.fixture

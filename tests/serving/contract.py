@@ -95,10 +95,7 @@ _ANSWERS = {
     ),
     "a scalar": (signature("scalar", inputs=1.5), 2.5),
     "a scalar text": (signature("join", inputs=["a", "b"]), "ab"),
-    "truth values": (
-        signature("flip", instances=[True, False]),
-        [False, True],
-    ),
+    "truth values": (signature("flip", instances=[True, False]), [False, True]),
     "base64 in": ({"instances": [{"b64": "YQ=="}]}, ["A"]),
     "base64 in an object": ({"instances": [{"text": {"b64": "YQ=="}}]}, ["A"]),
     "escapes and other scripts": (
@@ -115,10 +112,7 @@ _ANSWERS = {
         b'{"inputs": {"text": ["a"], "text": [1]}}',
         ["A"],
     ),
-    "NUL after the document": (
-        b'{"instances": ["a"]} \0 and \\ud800',
-        ["A"],
-    ),
+    "NUL after the document": (b'{"instances": ["a"]} \0 and \\ud800', ["A"]),
     "words for numbers": (
         b'{"signature_name": "add", "inputs": {"x": [Infinity, 1],'
         b' "y": [-1, -0]}}',

@@ -125,8 +125,7 @@ class ScriptedGrpc:
         self._server.add_generic_rpc_handlers(
             [
                 grpc.method_handlers_generic_handler(
-                    "tensorflow.serving.PredictionService",
-                    {"Predict": handler},
+                    "tensorflow.serving.PredictionService", {"Predict": handler}
                 )
             ]
         )

@@ -1,3 +1,4 @@
+import contextlib
 import threading
 import time
 import weakref
@@ -9,9 +10,8 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.serving.server.batching import Batcher
-from keras_transformer.serving.server.config_files import (
-    BatchingParameters,
-)
+from keras_transformer.serving.server.config_files import BatchingParameters
+from tests.serving.asking import wait_for
 
 SECONDS = 20
 
@@ -38,12 +38,15 @@ class FakeServable:
         return self.definition
 
     def run_batch(self, name, inputs, outputs=()):
-        self.batches.append((name, inputs["x"].tolist()))
         self.started.release()
         assert self.gate.wait(SECONDS)
-        if (inputs["x"] < 0).any():
+        return self.answer(name, **inputs)
+
+    def answer(self, name, x):
+        self.batches.append((name, x.tolist()))
+        if (x < 0).any():
             raise ServingError(Code.OUT_OF_RANGE, "negative")
-        return self.outputs(inputs["x"])
+        return self.outputs(x)
 
 
 @pytest.fixture
@@ -54,16 +57,15 @@ def servable():
 @pytest.fixture
 def batcher():
     """Makes batchers, and closes them in the end."""
-    made = []
+    with contextlib.ExitStack() as stack:
 
-    def make(together=True, observe=lambda *_: None, **parameters):
-        values = {"num_batch_threads": 1, **parameters}
-        made.append(Batcher(BatchingParameters(**values), together, observe))
-        return made[-1]
+        def make(observe=lambda *_: None, **parameters):
+            values = {"num_batch_threads": 1, **parameters}
+            made = Batcher(BatchingParameters(**values), True, observe)
+            stack.callback(made.close, SECONDS)
+            return made
 
-    yield make
-    for one in made:
-        one.close(SECONDS)
+        yield make
 
 
 def x(*values):
@@ -88,12 +90,10 @@ class FakeTranslator(FakeServable):
     for name in ("translation", "score", "truncated", "sentences"):
         definition.outputs[name].dtype = DT_STRING
 
-    def run_batch(self, name, inputs, outputs=()):
-        self.batches.append(len(inputs["text"]))
-        self.started.release()
-        assert self.gate.wait(SECONDS)
-        texts = [text.upper() for text in inputs["text"]]
-        return {"translation": np.array(texts, object)}
+    def answer(self, name, text):
+        self.batches.append(len(text))
+        upper = [one.upper() for one in text]
+        return {"translation": np.array(upper, object)}
 
 
 def test_requests_are_joined_and_split_again(batcher, servable):
@@ -179,10 +179,7 @@ def test_a_worker_that_waits_keeps_no_version(batcher):
     kept = weakref.ref(servable)
     one.submit(servable, "", x(1)).result(SECONDS)
     del servable
-    end = time.monotonic() + SECONDS
-    while kept() is not None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_for(lambda: kept() is None)
 
 
 def texts(*values):

@@ -10,7 +10,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.serving.server.config_files import ModelConfig
 from keras_transformer.serving.server.loading import require_regular_files
-from tests.serving.asking import ask, host, wait_for
+from tests.serving.asking import ask, wait_for
 
 
 @pytest.mark.parametrize("where", ["saved_model.pb", "variables/variables.x"])
@@ -50,7 +50,7 @@ def test_a_pipe_in_a_version_folder(tmp_path, toy_base, serve):
 
     def status(version):
         path = f"/v1/models/toy/versions/{version}"
-        return ask(host(server), path).body.decode()
+        return ask(server, path).body.decode()
 
     blocked.rename(base / "2")
     wait_for(lambda: "not a regular file" in status(2))

@@ -17,10 +17,8 @@ from keras_transformer.serving import (
     ServerFailedError,
 )
 from keras_transformer.serving.server.admission import Limits
-from keras_transformer.serving.server.config_files import (
-    BatchingParameters,
-)
-from tests.serving.asking import PREDICT, ask, host
+from keras_transformer.serving.server.config_files import BatchingParameters
+from tests.serving.asking import PREDICT, ask, spin
 
 TEXTS = ["a", "", "狗 barks", "x" * 300, "two\nlines", '"', "\x00"]
 
@@ -108,19 +106,15 @@ def test_many_threads_share_a_client(client):
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_a_busy_server_answers_everything_in_the_end(
-    serve, toy_configs, scheme
-):
+def test_a_busy_server_answers_everything_in_the_end(serve, scheme):
     """Queues that are too short: 503 and 429, and then another attempt."""
     tight = serve(
-        models=toy_configs,
         batching=True,
         limits=Limits(max_requests=4),
         parameters=BatchingParameters(2, 0, 1, 1),
     )
     # The one worker is busy at first.
-    body = b'{"signature_name": "spin", "instances": [50000]}'
-    busy = threading.Thread(target=ask, args=[host(tight), PREDICT, body])
+    busy = threading.Thread(target=ask, args=[tight, PREDICT, spin(50_000)])
     busy.start()
     while not tight.core.store.in_flight():
         time.sleep(0.001)

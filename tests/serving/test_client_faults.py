@@ -76,9 +76,7 @@ def clients(closed):
 def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
     write_version(tmp_path, 1, mark="one ")
     server = serve(
-        models=(ModelConfig("toy", tmp_path),),
-        poll_seconds=0.05,
-        batching=True,
+        models=(ModelConfig("toy", tmp_path),), poll_seconds=0.05, batching=True
     )
     urls = [f"http://127.0.0.1:{server.rest_port}"] * 2
     urls += [f"grpc://127.0.0.1:{server.port}"] * 2

@@ -100,10 +100,10 @@ def test_it_ends_after_so_many_retries(asked):
     assert len(server.requests) == 1 + QUICK.retries
 
 
-def test_a_message_over_a_limit_is_not_sent_again(serve, toy_configs, asked):
+def test_a_message_over_a_limit_is_not_sent_again(serve, asked):
     from keras_transformer.serving.server.admission import Limits
 
-    server = serve(models=toy_configs, limits=Limits(max_request_bytes=1000))
+    server = serve(limits=Limits(max_request_bytes=1000))
     for url in (
         f"grpc://127.0.0.1:{server.port}",
         f"http://127.0.0.1:{server.rest_port}",

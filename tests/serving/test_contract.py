@@ -20,7 +20,7 @@ from tensorflow_serving.apis import (
 )
 
 from keras_transformer.serving.server.admission import Limits
-from tests.serving.asking import PREDICT, ask, host
+from tests.serving.asking import PREDICT, ask
 from tests.serving.contract import ANSWERS, ERRORS
 from tests.serving.described import described
 from tests.serving.rpc import predict
@@ -31,7 +31,7 @@ VARIABLE = "KERAS_TRANSFORMER_SERVING_HOST"
 @pytest.fixture(
     scope="module", params=["embedded", "batching", "tensorflow_model_server"]
 )
-def server(request, serve, toy_configs):
+def server(request, serve):
     """`(host:rest port, host:grpc port)` of a server of the toy model."""
     if request.param == "tensorflow_model_server":
         if VARIABLE not in os.environ:
@@ -39,7 +39,7 @@ def server(request, serve, toy_configs):
         name, *ports = os.environ[VARIABLE].split(":")
         rest, port = ports or (8501, 8500)
         return f"{name}:{rest}", f"{name}:{port}"
-    server = serve(models=toy_configs, batching=request.param == "batching")
+    server = serve(batching=request.param == "batching")
     return f"127.0.0.1:{server.rest_port}", f"127.0.0.1:{server.port}"
 
 
@@ -81,16 +81,16 @@ def test_bytes_that_are_not_utf_8_go_to_the_graph_and_back(server):
     assert b'"A\xff\xfe"' in answer.body
 
 
-def test_what_gzip_expands_to_has_a_limit(serve, toy_configs):
+def test_what_gzip_expands_to_has_a_limit(serve):
     most = 100_000
     limits = Limits(max_request_bytes=most)
-    server = serve(models=toy_configs, port=None, limits=limits)
+    server = serve(port=None, limits=limits)
     body = b'{"instances": ["a"]}'
     for size, status in ((most, 200), (most + 1, 413), (50 * most, 413)):
         zipped = gzip.compress(body.ljust(size), 9)
         assert len(zipped) < 0.1 * most
         headers = {"Content-Encoding": "x-gzip"}
-        answer = ask(host(server), PREDICT, zipped, headers=headers)
+        answer = ask(server, PREDICT, zipped, headers=headers)
         assert answer.status == status, size
 
 
@@ -117,15 +117,15 @@ def channel(server):
         yield channel
 
 
-TEXT = ["a", "b"]
+TEXT = [b"a", b"b\xff\0"]
 
 
 @pytest.mark.parametrize(
     ("options", "version", "expected"),
     [
-        ({}, 2, [b"A", b"B"]),
-        ({"version": 1}, 1, [b"one A", b"one B"]),
-        ({"label": "stable"}, 1, [b"one A", b"one B"]),
+        ({}, 2, [b"A", b"B\xff\0"]),
+        ({"version": 1}, 1, [b"one A", b"one B\xff\0"]),
+        ({"label": "stable"}, 1, [b"one A", b"one B\xff\0"]),
     ],
     ids=["latest", "version", "label"],
 )
@@ -155,7 +155,7 @@ REFUSED = {
         ({"version": 9}, f"{UNKNOWN}Specific(toy, 9)"),
     ],
     "FAILED_PRECONDITION": [
-        ({"signature": "other"}, 'Serving signature key "other" not found.'),
+        ({"signature": "other"}, 'Serving signature key "other" not found.')
     ],
     "INVALID_ARGUMENT": [
         ({"label": "canary"}, "Unrecognized servable version label: canary"),

@@ -9,20 +9,20 @@ from tensorflow_serving.apis import predict_pb2
 from tests.attack.examples import attacking
 from tests.attack.grpc_grammar import predictions
 from tests.attack.rest_grammar import BODIES
-from tests.serving.asking import ONE, PREDICT, ask, host
+from tests.serving.asking import ONE, PREDICT, ask
 from tests.serving.rpc import channel_to
 
 COUNT = 200
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["alone", "batching"])
-def server(request, serve, toy_configs):
-    return serve(models=toy_configs, batching=request.param)
+def server(request, serve):
+    return serve(batching=request.param)
 
 
 def check_rest(server, body):
     """Sends a body, and checks that the answer is one of the contract's."""
-    answer = ask(host(server), PREDICT, body)
+    answer = ask(server, PREDICT, body)
     content = json.loads(answer.body.decode("utf-8", "surrogateescape"))
     if answer.status != 200:
         assert answer.status in (400, 404), (answer, body)
@@ -32,7 +32,7 @@ def check_rest(server, body):
 
 
 def check_alive(server):
-    answer = ask(host(server), PREDICT, ONE)
+    answer = ask(server, PREDICT, ONE)
     assert json.loads(answer.body) == {"predictions": ["A"]}
 
 

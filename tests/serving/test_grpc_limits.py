@@ -17,18 +17,16 @@ from tensorflow_serving.apis import (
 from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server import grpc_server
 from keras_transformer.serving.server.admission import Limits
-from keras_transformer.serving.server.signature_tensors import (
-    array_of_proto,
-)
-from tests.serving.asking import PREDICT, ask, host
+from keras_transformer.serving.server.signature_tensors import array_of_proto
+from tests.serving.asking import PREDICT, ask
 from tests.serving.rpc import channel_to, predict, predict_request
 
 LONG = "n" * 100_000
 
 
 @pytest.fixture(scope="module")
-def server(serve, toy_configs):
-    return serve(models=toy_configs, access_log=True)
+def server(serve):
+    return serve(access_log=True)
 
 
 @pytest.fixture
@@ -82,10 +80,9 @@ def test_many_axes_are_refused_at_once(channel, axes):
     assert f"Input text has {axes} axes; at most 32" in raised.value.details()
 
 
-def test_bytes_in_flight_are_limited_over_grpc(serve, toy_configs, monkeypatch):
+def test_bytes_in_flight_are_limited_over_grpc(serve, monkeypatch):
     server = serve(
-        models=toy_configs,
-        limits=Limits(max_request_bytes=100_000, max_bytes_in_flight=1),
+        limits=Limits(max_request_bytes=100_000, max_bytes_in_flight=1)
     )
     began, go_on = threading.Event(), threading.Event()
     make = grpc_server.array_of_proto
@@ -109,9 +106,9 @@ def test_bytes_in_flight_are_limited_over_grpc(serve, toy_configs, monkeypatch):
         predict(channel, text=["a"])
 
 
-def test_bytes_of_an_answer_are_limited_over_grpc(serve, toy_configs):
+def test_bytes_of_an_answer_are_limited_over_grpc(serve):
     limits = Limits(max_request_bytes=500, max_bytes_in_flight=1)
-    server = serve(models=toy_configs, limits=limits)
+    server = serve(limits=limits)
     with channel_to(server) as channel:
         predict(channel, "length", text=broadcast("", 900))
         with pytest.raises(grpc.RpcError, match="Too many bytes") as raised:
@@ -212,7 +209,7 @@ def test_error_bodies_are_utf_8_whatever_they_quote(server, bad):
         b'{"instances": [["%s"], 1]}' % bad,
         b'{"inputs": {"%s": 1}}' % bad,
     ):
-        answer = ask(host(server), PREDICT, body)
+        answer = ask(server, PREDICT, body)
         assert answer.status == 400
         assert json.loads(answer.body.decode("utf-8")).keys() == {"error"}
         assert len(answer.body) < 20_000

@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from keras_transformer.serving.server import health
 from keras_transformer.serving.server.health import HealthService
 from tests.attack.served import Served
-from tests.serving.asking import PREDICT, ask, wait_for
+from tests.serving.asking import PREDICT, ask, spin, wait_for
 from tests.serving.rpc import predict
 
 SECONDS = 60
@@ -77,8 +77,7 @@ def test_sigterm_ends_a_server_whose_batch_never_ends(toy_base, entry):
     def wait_without_end(server):
         try:
             if entry == "rest":
-                body = b'{"signature_name": "spin", "inputs": [1000000000000]}'
-                answer = ask(server.host, PREDICT, body, timeout=300)
+                answer = ask(server, PREDICT, spin(10**12), timeout=300)
                 ended.append(answer.status)
                 return
             steps = np.array([10**12])

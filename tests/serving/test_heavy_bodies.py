@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server import json_tensors, json_text
 from keras_transformer.serving.server.admission import Limits
-from tests.serving.asking import ONE, PREDICT, ask, host
+from tests.serving.asking import ONE, PREDICT, ask
 
 SIZE = 4 * 2**20
 
@@ -40,13 +40,11 @@ def test_many_values_are_refused_before_they_are_parsed(
 ):
     parsed, parse = [], json_text._read
     monkeypatch.setattr(
-        json_text,
-        "_read",
-        lambda text: parsed.append(text) or parse(text),
+        json_text, "_read", lambda text: parsed.append(text) or parse(text)
     )
-    assert ask(host(server), PREDICT, ONE).status == 200
+    assert ask(server, PREDICT, ONE).status == 200
     assert len(parsed) == 1
-    answer = ask(host(server), PREDICT, HEAVY[kind], timeout=60)
+    answer = ask(server, PREDICT, HEAVY[kind], timeout=60)
     assert answer.status == 400
     assert "has more than 131072 values" in answer.body.decode()
     assert len(parsed) == 1
@@ -55,8 +53,7 @@ def test_many_values_are_refused_before_they_are_parsed(
 def test_text_full_of_brackets_is_text(server):
     """Also where there are quotes and backslashes in it."""
     text = '[{"],}\\' * 2000
-    body = json.dumps({"instances": [text] * 100}).encode()
-    answer = ask(host(server), PREDICT, body, timeout=60)
+    answer = ask(server, PREDICT, {"instances": [text] * 100}, timeout=60)
     assert answer.status == 200
     assert json.loads(answer.body) == {"predictions": [text.upper()] * 100}
 
@@ -109,7 +106,7 @@ def test_rows_are_counted_before_they_are_converted(server, monkeypatch):
         {"inputs": rows},
         {"inputs": {"text": rows}},
     ):
-        answer = ask(host(server), PREDICT, json.dumps(body).encode())
+        answer = ask(server, PREDICT, body)
         assert answer.status == 400
         assert json.loads(answer.body)["error"] == (
             "Input text has 1025 rows; at most 1024 are accepted"
@@ -131,32 +128,32 @@ def half_sent(server, body):
     return connection
 
 
-def test_long_bodies_keep_no_short_ones_away(serve, toy_configs):
+def test_long_bodies_keep_no_short_ones_away(serve):
     limits = Limits(max_request_bytes=300_000, max_bytes_in_flight=600_000)
-    server = serve(models=toy_configs, limits=limits)
+    server = serve(limits=limits)
     long = json.dumps({"instances": ["a" * 14_000] * 20}).encode()
     with contextlib.ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(half_sent(server, long))
         time.sleep(1)  # They come by turns, and a third would be among them.
         end = time.monotonic() + 20
-        while (answer := ask(host(server), PREDICT, long)).status == 200:
+        while (answer := ask(server, PREDICT, long)).status == 200:
             assert time.monotonic() < end  # Those two haven't arrived yet.
         assert answer.status == 429
         assert json.loads(answer.body) == {
             "error": "Too many bytes in requests"
         }
-        short = json.dumps({"instances": ["a" * 14_000]}).encode()
-        assert ask(host(server), PREDICT, short).status == 200
-    while (answer := ask(host(server), PREDICT, long)).status != 200:
+        short = {"instances": ["a" * 14_000]}
+        assert ask(server, PREDICT, short).status == 200
+    while (answer := ask(server, PREDICT, long)).status != 200:
         assert time.monotonic() < end + 20
 
 
-def test_an_answer_counts_among_the_bytes(serve, toy_configs):
+def test_an_answer_counts_among_the_bytes(serve):
     """17 bytes of arrays for each text; the first 16 KiB are free."""
     limits = Limits(max_request_bytes=3500, max_bytes_in_flight=1)
-    server = serve(models=toy_configs, limits=limits)
+    server = serve(limits=limits)
     for rows, status in ((900, 200), (1024, 429), (900, 200)):
         document = {"signature_name": "length", "inputs": [""] * rows}
         body = json.dumps(document, separators=(",", ":")).encode()
-        assert ask(host(server), PREDICT, body).status == status
+        assert ask(server, PREDICT, body).status == status

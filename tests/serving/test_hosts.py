@@ -15,7 +15,7 @@ from tests.serving.asking import ONE, PREDICT, ask, host
 
 
 def status(server, name):
-    return ask(host(server), PREDICT, ONE, headers={"Host": name}).status
+    return ask(server, PREDICT, ONE, headers={"Host": name}).status
 
 
 def test_only_this_machine_s_names_on_a_loopback_host(server):
@@ -31,7 +31,7 @@ def test_only_this_machine_s_names_on_a_loopback_host(server):
         assert status(server, name) == 403, name
     for path, body in ((PREDICT, ONE), ("/v1/models/toy", None), ("/", None)):
         for name in ("attacker.example", f"attacker.example:{port}"):
-            answer = ask(host(server), path, body, headers={"Host": name})
+            answer = ask(server, path, body, headers={"Host": name})
             assert answer.status == 403
             assert json.loads(answer.body)["error"].endswith(
                 "and the names that --allowed_hosts has"
@@ -44,14 +44,13 @@ def test_a_request_without_a_host(server):
         assert client.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-def test_any_name_on_an_address_that_others_can_ask(serve, toy_configs):
-    server = serve(models=toy_configs, port=None, host="0.0.0.0")
+def test_any_name_on_an_address_that_others_can_ask(serve):
+    server = serve(port=None, host="0.0.0.0")
     assert status(server, "attacker.example") == 200
 
 
-def test_the_names_that_are_given(serve, toy_configs):
+def test_the_names_that_are_given(serve):
     server = serve(
-        models=toy_configs,
         port=None,
         host="0.0.0.0",
         allowed_hosts=(" Translate.example", "*.pods.example", ".a.example"),
@@ -114,7 +113,7 @@ def test_forms_of_other_sites(server, origin, kind, expected):
     headers = {"Origin": origin and origin.format(own=host(server))}
     headers["Content-Type"] = kind
     given = {name: value for name, value in headers.items() if value}
-    answer = ask(host(server), PREDICT, ONE, headers=given)
+    answer = ask(server, PREDICT, ONE, headers=given)
     assert answer.status == expected
 
 
@@ -125,6 +124,6 @@ def test_the_page_s_data_are_for_its_own_requests(server):
         ((("X-Requested-With", "XMLHttpRequest"),), 403),
         ((("X-Requested-With", "keras-transformer"),), 200),
     ):
-        answer = ask(host(server), path, headers=headers)
+        answer = ask(server, path, headers=headers)
         assert answer.status == expected
     assert json.loads(answer.body) == {"models": ["toy"], "languages": {}}

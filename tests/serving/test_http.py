@@ -9,7 +9,7 @@ import pytest
 
 from keras_transformer.serving.server import server as module
 from keras_transformer.serving.server.admission import Limits
-from tests.serving.asking import ONE, PREDICT, ask, host, wait_for
+from tests.serving.asking import ONE, PREDICT, ask, wait_for
 
 SECONDS = 0.5
 LIMIT = 2000
@@ -18,11 +18,11 @@ ALIVE = b"GET /v1/models/toy HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def server(serve, toy_configs):
+def server(serve):
     limits = Limits(
         receive_seconds=SECONDS, max_request_bytes=LIMIT, max_requests=2
     )
-    return serve(models=toy_configs, port=None, limits=limits)
+    return serve(port=None, limits=limits)
 
 
 @pytest.fixture
@@ -279,8 +279,8 @@ def in_chunks(body, size):
     return b"".join([*chunks, b"0\r\n\r\n"])
 
 
-def test_a_body_in_too_many_chunks(serve, toy_configs):
-    server = serve(models=toy_configs, port=None)
+def test_a_body_in_too_many_chunks(serve):
+    server = serve(port=None)
     head = request("POST", PREDICT, more="Transfer-Encoding: chunked\r\n")
     texts = json.dumps({"instances": ["a" * 10_000] * 20}).encode()
     for body, size, status in (
@@ -344,7 +344,7 @@ def test_half_sent_requests_are_hung_up_on(server, data, status):
     with connect(server) as waiting, connect(server) as connection:
         waiting.sendall(data)
         connection.sendall(data)
-        assert ask(host(server), PREDICT, ONE).status == 200
+        assert ask(server, PREDICT, ONE).status == 200
         for one in (waiting, connection):
             assert read_all(one)[9:12] == status
     assert time.monotonic() - began < 9
@@ -365,21 +365,21 @@ def test_an_idle_connection_is_kept_for_longer_than_a_request_takes(server):
         assert SECONDS / 2 < time.monotonic() - began < 4
 
 
-def test_half_sent_bodies_take_no_place_of_whole_ones(serve, toy_configs):
-    server = serve(models=toy_configs, port=None, limits=Limits(max_requests=2))
+def test_half_sent_bodies_take_no_place_of_whole_ones(serve):
+    server = serve(port=None, limits=Limits(max_requests=2))
     with contextlib.ExitStack() as stack:
         for _ in range(20):
             slow = stack.enter_context(connect(server))
             slow.sendall(HALF_A_BODY)
         time.sleep(0.2)
         for _ in range(3):
-            answer = ask(host(server), PREDICT, ONE)
+            answer = ask(server, PREDICT, ONE)
             assert answer.status == 200, answer.body
 
 
-def test_idle_connections_give_way_to_new_ones(serve, toy_configs, monkeypatch):
+def test_idle_connections_give_way_to_new_ones(serve, monkeypatch):
     monkeypatch.setattr(module, "_MAX_CONNECTIONS", 3)
-    server = serve(models=toy_configs, port=None)
+    server = serve(port=None)
 
     def status(connection, data=ALIVE):
         connection.sendall(data)
@@ -407,11 +407,9 @@ def test_idle_connections_give_way_to_new_ones(serve, toy_configs, monkeypatch):
             assert status(connection, ALIVE[20:]) == "200"
 
 
-def test_a_request_that_ends_after_its_answer_gives_way(
-    serve, toy_configs, monkeypatch
-):
+def test_a_request_that_ends_after_its_answer_gives_way(serve, monkeypatch):
     monkeypatch.setattr(module, "_MAX_CONNECTIONS", 1)
-    server = serve(models=toy_configs, port=None)
+    server = serve(port=None)
     head = b"POST /no HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n"
     with connect(server) as first:
         first.sendall(head)

@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from keras_transformer.serving.server.log_stream import LogStream
 from tests.attack.served import Served
-from tests.cli.conftest import ROOT
+from tests.processes import ROOT
 from tests.serving.asking import ONE, PREDICT, ask, wait_for
 
 # More text than a pipe takes.
@@ -25,16 +25,11 @@ SECONDS = 60
 @pytest.fixture
 def pipe():
     """The two ends of a pipe; who writes to it ends when it's closed."""
-    reader, writer = os.pipe()
-    with contextlib.ExitStack() as stack:
-        for end in (reader, writer):
-            stack.callback(lambda end=end: _close(end))
-        yield reader, writer
-
-
-def _close(descriptor):
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        with contextlib.suppress(OSError):
+            os.close(end)
 
 
 def test_lines_are_written_whole_and_in_order(pipe):
@@ -99,7 +94,7 @@ def test_everything_that_is_said_goes_through_it():
 
 
 def dropped(server):
-    page = ask(server.host, "/monitoring/prometheus/metrics").body.decode()
+    page = ask(server, "/monitoring/prometheus/metrics").body.decode()
     name = ":keras_transformer:serving:log_lines_dropped"
     return int(re.search(rf"^{name} (\d+)$", page, re.MULTILINE)[1])
 
@@ -115,7 +110,7 @@ def test_a_server_whose_log_is_not_read(toy_base):
             status = check(health_pb2.HealthCheckRequest(), timeout=20).status
         assert status == health_pb2.HealthCheckResponse.SERVING
         server.read(True)
-        assert ask(server.host, PREDICT, ONE).status == 200
+        assert ask(server, PREDICT, ONE).status == 200
         wait_for(lambda: '"text": {"instances": ["a"]}' in server.log[-1])
         assert dropped(server) == lost
         # Nor does it wait for its reader when it stops.
@@ -130,4 +125,4 @@ def test_a_server_whose_log_is_not_read(toy_base):
 
 def fill_log(server):
     for _ in range(8):
-        assert ask(server.host, PREDICT, LONG, timeout=SECONDS).status == 200
+        assert ask(server, PREDICT, LONG, timeout=SECONDS).status == 200

@@ -62,7 +62,11 @@ def add(base, version, kind="whole"):
 
 
 def store_of(*configs, load=FakeServable, **options):
-    store = ModelStore(lambda: list(configs), load, **options)
+    return store_following(lambda: list(configs), load, **options)
+
+
+def store_following(source, load=FakeServable, **options):
+    store = ModelStore(source, load, **options)
     store.poll()
     return store
 
@@ -140,8 +144,7 @@ def test_a_version_that_failed_is_loaded_from_a_corrected_path(base, tmp_path):
     wrong.mkdir()
     add(wrong, 1, kind="broken")
     configs = [ModelConfig("m", wrong)]
-    store = ModelStore(lambda: configs, FakeServable)
-    store.poll()
+    store = store_following(lambda: configs)
     assert states(store) == {1: "END"}
     configs[0] = ModelConfig("m", base)
     store.poll()
@@ -207,8 +210,7 @@ def test_a_label_moves_when_its_version_can_answer(base, monkeypatch):
             answered.append(stable())
         return FakeServable(name, version, folder)
 
-    store = ModelStore(lambda: configs, load)
-    store.poll()
+    store = store_following(lambda: configs, load)
     broken = add(base, 2, kind="broken") / "broken"
     configs[0] = dataclasses.replace(configs[0], labels=(("stable", 2),))
     store.poll()
@@ -239,8 +241,7 @@ def test_models_come_and_go_with_the_configuration(base, tmp_path):
     add(other, 5)
     configs = [ModelConfig("m", base), ModelConfig("n", other)]
     answers = [lambda: configs]
-    store = ModelStore(lambda: answers[0](), FakeServable)
-    store.poll()
+    store = store_following(lambda: answers[0]())
     assert store.names() == ["m", "n"]
     assert store.is_available("n")
     del configs[0]

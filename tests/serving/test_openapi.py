@@ -5,12 +5,12 @@ import re
 
 from keras_transformer.contract.layout import OPENAPI, OPENAPI_PATH
 from keras_transformer.system.files import read_yaml
-from tests.serving.asking import ask
+from tests.serving.asking import ONE, ask
 from tests.serving.described import described
 
 
 def test_the_server_has_it(server):
-    answer = ask(f"127.0.0.1:{server.rest_port}", OPENAPI_PATH)
+    answer = ask(server, OPENAPI_PATH)
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json"
     assert json.loads(answer.body) == read_yaml(OPENAPI)
@@ -18,11 +18,10 @@ def test_the_server_has_it(server):
 
 def test_every_operation_answers(server):
     """As it is described, of a model that is there."""
-    host = f"127.0.0.1:{server.rest_port}"
     for method, template in described().operations:
         path = template.format(model="toy", version=1, label="stable")
-        body = b'{"instances": ["a"]}' if method == "POST" else None
-        answer = ask(host, path, body, method)
+        body = ONE if method == "POST" else None
+        answer = ask(server, path, body, method)
         kind = answer.headers["content-type"]
         operation = described().check(
             method, path, answer.status, kind, answer.body

@@ -10,7 +10,7 @@ from keras_transformer.cli.serve import server_options
 from keras_transformer.contract.layout import DESCRIPTION
 from keras_transformer.serving.page.files import ASSETS
 from keras_transformer.serving.server.config_files import ModelConfig
-from tests.serving.asking import ask, host
+from tests.serving.asking import ask
 
 FILES = sorted(path.name for path in ASSETS.iterdir())
 TYPES = {
@@ -32,7 +32,7 @@ def policy_of(answer):
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_file_is_served_with_its_type(server, name):
-    answer = ask(host(server), path_of(name))
+    answer = ask(server, path_of(name))
     assert answer.status == 200
     assert answer.body == (ASSETS / name).read_bytes()
     assert answer.headers["content-type"] == TYPES[name.rsplit(".")[-1]]
@@ -42,7 +42,7 @@ def test_every_file_is_served_with_its_type(server, name):
 
 @pytest.mark.parametrize("path", ["/", "/assets/main.js"])
 def test_the_policy_allows_nothing_inline_and_nothing_outside(server, path):
-    policy = policy_of(ask(host(server), path))
+    policy = policy_of(ask(server, path))
     assert policy["default-src"] == "'none'"
     for kind in ("script-src", "style-src", "img-src", "connect-src"):
         assert policy[kind] == "'self'"
@@ -67,7 +67,7 @@ def test_languages_are_those_that_an_export_says(serve, toy_base, tmp_path):
     configs = [ModelConfig(path.name, path) for path in tmp_path.iterdir()]
     server = serve(models=tuple(configs), port=None)
     headers = {"X-Requested-With": "keras-transformer"}
-    answer = ask(host(server), "/assets/models.json", headers=headers)
+    answer = ask(server, "/assets/models.json", headers=headers)
     assert json.loads(answer.body) == {
         "models": ["demo", "odd", "older"],
         "languages": {"demo": ["en", "pt_BR"]},
@@ -82,16 +82,16 @@ def test_all_else_is_the_contract_s_error(server):
         ("GET", "/assets/../page.py"),
         ("GET", "/assets/%2e%2e/page.py"),
     ):
-        answer = ask(host(server), path, method=method)
+        answer = ask(server, path, method=method)
         assert answer.status == 404
         assert json.loads(answer.body) == {"error": f"Not found: {path}"}
         assert "content-security-policy" not in answer.headers
 
 
-def test_the_page_can_be_turned_off(serve, toy_configs):
-    server = serve(models=toy_configs, port=None, page=False)
+def test_the_page_can_be_turned_off(serve):
+    server = serve(port=None, page=False)
     for path in ("/", "/assets/main.js", "/assets/models.json"):
-        answer = ask(host(server), path)
+        answer = ask(server, path)
         assert answer.status == 404
         assert json.loads(answer.body) == {"error": f"Not found: {path}"}
     flags = ["serve", "--model_base_path", "."]

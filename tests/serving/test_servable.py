@@ -99,7 +99,7 @@ def test_what_must_be_compiled_is_refused(tmp_path):
     )
     tf.saved_model.save(module, str(tmp_path / "toy/1"), serve)
     with Served("--model_base_path", tmp_path / "toy") as server:
-        answer = ask(server.host, PREDICT, b'{"instances": [1.0]}')
+        answer = ask(server, PREDICT, b'{"instances": [1.0]}')
     assert answer.status == 500  # as TensorFlow says, INTERNAL
     assert "XLA compilation disabled" in json.loads(answer.body)["error"]
 

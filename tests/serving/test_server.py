@@ -23,7 +23,7 @@ from keras_transformer.serving.server.config_files import (
 from keras_transformer.serving.server.server import Server, ServerOptions
 from keras_transformer.serving.server.signature_tensors import array_of_proto
 from tests.fake_models import MODELS_CONFIG
-from tests.serving.asking import ONE, PREDICT, ask, host, wait_for
+from tests.serving.asking import ONE, PREDICT, ask, spin, wait_for
 from tests.serving.rpc import channel_to, predict
 
 # Additions of the toy model's loop that take a second or more.
@@ -31,12 +31,11 @@ LONG = 250_000
 
 
 @pytest.fixture(scope="module")
-def small(serve, toy_configs):
+def small(serve):
     """A server with small limits and one worker."""
     limits = {"max_request_bytes": 2000, "max_sentences": 3}
     limits |= {"max_text_bytes": 10, "receive_seconds": 0.5}
     return serve(
-        models=toy_configs,
         limits=Limits(timeout_seconds=0.5, **limits),
         parameters=BatchingParameters(
             max_enqueued_batches=1, num_batch_threads=1
@@ -45,17 +44,12 @@ def small(serve, toy_configs):
     )
 
 
-def spin(steps, rows=1):
-    rows = [steps] * rows
-    return json.dumps({"signature_name": "spin", "instances": rows}).encode()
-
-
 def error(answer):
     return json.loads(answer.body)["error"]
 
 
 def is_alive(server):
-    answer = ask(host(server), PREDICT, ONE)
+    answer = ask(server, PREDICT, ONE)
     assert answer.status == 200, answer.body
     assert json.loads(answer.body) == {"predictions": ["A"]}
     return True
@@ -94,8 +88,7 @@ def grpc_predict(server, signature="", **options):
 
 
 def test_texts_have_the_same_limits_over_both(small):
-    body = json.dumps({"instances": ["a", "狗" * 4]}).encode()
-    answer = ask(host(small), PREDICT, body)
+    answer = ask(small, PREDICT, {"instances": ["a", "狗" * 4]})
     assert answer.status == 400
     assert "text of 12 bytes; at most 10" in error(answer)
     for texts, code in (
@@ -111,7 +104,7 @@ def test_texts_have_the_same_limits_over_both(small):
 def test_columns_of_different_lengths_are_not_joined(small):
     for x, y in (([1], [2, 3]), ([1, 2], [3]), ([1], [])):
         inputs = {"signature_name": "add", "inputs": {"x": x, "y": y}}
-        answer = ask(host(small), PREDICT, json.dumps(inputs).encode())
+        answer = ask(small, PREDICT, inputs)
         assert answer.status == 400
         assert "must have equal 0th-dimension size" in error(answer)
 
@@ -145,7 +138,7 @@ def test_inputs_that_nobody_wants_are_not_made(small, monkeypatch):
 
 
 def test_a_request_that_takes_too_long(small):
-    answer = ask(host(small), PREDICT, spin(LONG))
+    answer = ask(small, PREDICT, spin(LONG))
     assert answer.status == 504
     assert error(answer) == "Timed out"
     wait_until_idle(small)
@@ -160,12 +153,11 @@ def test_a_grpc_deadline(small):
 
 
 def wait_until_idle(server):
-    wait_for(lambda: ask(host(server), PREDICT, ONE).status == 200)
+    wait_for(lambda: ask(server, PREDICT, ONE).status == 200)
 
 
-def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
+def test_a_full_queue_answers_503_and_the_others_well(serve):
     server = serve(
-        models=toy_configs,
         parameters=BatchingParameters(
             max_batch_size=1, max_enqueued_batches=2, num_batch_threads=1
         ),
@@ -173,7 +165,7 @@ def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
     )
     body = spin(LONG // 5)
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        asked = pool.map(ask, [host(server)] * 12, [PREDICT] * 12, [body] * 12)
+        asked = pool.map(ask, [server] * 12, [PREDICT] * 12, [body] * 12)
         answers = list(asked)
     by_status = {answer.status: answer for answer in answers}
     assert by_status.keys() == {200, 503}
@@ -181,10 +173,8 @@ def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
     assert is_alive(server)
 
 
-def test_a_client_that_goes_away_is_not_waited_for(serve, toy_configs):
-    server = serve(
-        models=toy_configs, parameters=BatchingParameters(num_batch_threads=1)
-    )
+def test_a_client_that_goes_away_is_not_waited_for(serve):
+    server = serve(parameters=BatchingParameters(num_batch_threads=1))
     address = ("127.0.0.1", server.rest_port)
     for _ in range(5):
         body = spin(LONG // 3)
@@ -194,7 +184,7 @@ def test_a_client_that_goes_away_is_not_waited_for(serve, toy_configs):
             time.sleep(0.05)
     # The first is run to its end, the others leave the queue.
     wait_for(lambda: server.core.store.in_flight() <= 1)
-    ask(host(server), PREDICT, ONE)
+    ask(server, PREDICT, ONE)
     assert runs(server) <= 2
 
 
@@ -208,16 +198,10 @@ def runs(server):
 # Stopping.
 
 
-def test_requests_in_flight_are_answered_when_the_server_stops(toy_configs):
-    options = ServerOptions(
-        toy_configs, port=0, rest_port=0, access_log=False, drain_seconds=60
-    )
-    server = Server(options)
-    server.start()
+def test_requests_in_flight_are_answered_when_the_server_stops(serve):
+    server = serve(drain_seconds=60)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        rest = pool.submit(
-            ask, host(server), PREDICT, spin(LONG // 3), None, 60
-        )
+        rest = pool.submit(ask, server, PREDICT, spin(LONG // 3), None, 60)
         steps = np.array([LONG // 3])
         rpc = pool.submit(grpc_predict, server, "spin", timeout=60, steps=steps)
         while server.core.store.in_flight() < 2:
@@ -226,17 +210,16 @@ def test_requests_in_flight_are_answered_when_the_server_stops(toy_configs):
         assert rest.result().status == 200
         assert rpc.result().outputs["total"].int64_val[0] == LONG // 3
     with pytest.raises(ConnectionRefusedError):
-        ask(host(server), PREDICT, ONE)
+        ask(server, PREDICT, ONE)
 
 
-def test_a_port_that_is_taken(toy_configs, serve):
-    server = serve(models=toy_configs)
+def test_a_port_that_is_taken(server):
     for options in (
         {"port": 0, "rest_port": server.rest_port},
         {"port": server.port, "rest_port": 0},
     ):
         with pytest.raises(InputError, match="can't be bound to"):
-            Server(ServerOptions(toy_configs, **options)).start()
+            Server(ServerOptions(**options)).start()
 
 
 def test_a_model_that_is_not_there(tmp_path):
@@ -257,7 +240,7 @@ def test_a_label_moves_when_the_file_says_so(tmp_path, toy_base, serve):
 
     def stable():
         path = "/v1/models/toy/labels/stable:predict"
-        return json.loads(ask(host(server), path, ONE).body)["predictions"]
+        return json.loads(ask(server, path, ONE).body)["predictions"]
 
     move(1)
     server = serve(config_file=file, poll_seconds=0.05)
@@ -272,12 +255,12 @@ def test_a_label_moves_when_the_file_says_so(tmp_path, toy_base, serve):
 # What is written down.
 
 
-def test_metrics_count_requests_and_batches(serve, toy_configs):
-    server = serve(models=toy_configs)
+def test_metrics_count_requests_and_batches(serve):
+    server = serve()
     for body in (ONE, ONE, b"{}"):
-        ask(host(server), PREDICT, body)
-    ask(host(server), "/v1/models/unknown:predict", ONE)
-    answer = ask(host(server), "/monitoring/prometheus/metrics")
+        ask(server, PREDICT, body)
+    ask(server, "/v1/models/unknown:predict", ONE)
+    answer = ask(server, "/monitoring/prometheus/metrics")
     assert answer.status == 200
     assert answer.headers["Content-Type"].startswith("text/plain")
     page = answer.body.decode()
@@ -294,10 +277,10 @@ def test_metrics_count_requests_and_batches(serve, toy_configs):
         assert re.fullmatch(line, one), one
 
 
-def test_text_is_logged_where_it_is_asked_for(serve, toy_configs, capfd):
-    server = serve(models=toy_configs, access_log=True, log_text=True)
-    ask(host(server), PREDICT, '{"instances": ["狗"]}'.encode())
-    ask(host(server), PREDICT, b'{"instances": ["a", 1]}')
+def test_text_is_logged_where_it_is_asked_for(serve, capfd):
+    server = serve(access_log=True, log_text=True)
+    ask(server, PREDICT, '{"instances": ["狗"]}'.encode())
+    ask(server, PREDICT, b'{"instances": ["a", 1]}')
     grpc_predict(server, text=["狗"])
     rest, wrong, rpc = map(json.loads, capfd.readouterr().err.splitlines())
     assert rest["text"] == {"instances": ["狗"]}
@@ -305,10 +288,10 @@ def test_text_is_logged_where_it_is_asked_for(serve, toy_configs, capfd):
     assert rpc["text"] == {"text": ["狗"]}
 
 
-def test_requests_are_logged(serve, toy_configs, capfd):
-    server = serve(models=toy_configs, access_log=True)
-    ask(host(server), PREDICT, b'{"instances": ["secret", "b"]}')
-    ask(host(server), PREDICT, b'{"instances": [{"secret": 1}]}')
+def test_requests_are_logged(serve, capfd):
+    server = serve(access_log=True)
+    ask(server, PREDICT, b'{"instances": ["secret", "b"]}')
+    ask(server, PREDICT, b'{"instances": [{"secret": 1}]}')
     grpc_predict(server, text=["secret"])
     log = [json.loads(x) for x in capfd.readouterr().err.splitlines()]
     assert [row["entry"] for row in log] == ["REST", "REST", "GRPC"]
@@ -318,6 +301,6 @@ def test_requests_are_logged(serve, toy_configs, capfd):
     assert log[0]["bytes_in"] == 30
     assert log[0]["status"] == 200
     assert "secret" not in json.dumps(log)
-    quiet = serve(models=toy_configs, access_log=False)
-    ask(host(quiet), PREDICT, ONE)
+    quiet = serve(access_log=False)
+    ask(quiet, PREDICT, ONE)
     assert capfd.readouterr().err == ""

@@ -13,19 +13,18 @@ from keras_transformer.serving.server import grpc_server
 from keras_transformer.serving.server import server as module
 from keras_transformer.serving.server.admission import Limits
 from tests.serving.asking import ask
+from tests.serving.rpc import channel_to
 
 SECONDS = 0.3
 SIZE = 8_000_000
 
 
 @pytest.fixture(scope="module")
-def server(serve, toy_configs):
+def server(serve):
     limits = Limits(
-        receive_seconds=SECONDS,
-        max_text_bytes=SIZE,
-        max_request_bytes=2 * SIZE,
+        receive_seconds=SECONDS, max_text_bytes=SIZE, max_request_bytes=2 * SIZE
     )
-    return serve(models=toy_configs, limits=limits)
+    return serve(limits=limits)
 
 
 def connected(server, head, body):
@@ -49,12 +48,10 @@ def large_answer(server):
 def read(connection, pause):
     """How many bytes come until the connection ends."""
     size = 0
-    try:
+    with contextlib.suppress(ConnectionError):
         while part := connection.recv(2**16):
             size += len(part)
             time.sleep(pause)
-    except ConnectionResetError:
-        pass
     return size
 
 
@@ -76,8 +73,7 @@ def test_a_connection_to_grpc_that_says_nothing(server):
     began = time.monotonic()
     address = ("127.0.0.1", server.port)
     with socket.create_connection(address, timeout=20) as connection:
-        while connection.recv(65536):  # What gRPC says of itself.
-            pass
+        read(connection, 0)  # What gRPC says of itself.
     assert time.monotonic() - began < 10
 
 
@@ -97,7 +93,7 @@ def test_a_grpc_call_without_its_message(server, method):
         stop.wait(20)
         yield from ()
 
-    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    with channel_to(server) as channel:
         call = channel.stream_unary(f"/{method}").future(messages())
         try:
             assert call.exception(5).code() is grpc.StatusCode.CANCELLED
@@ -106,20 +102,19 @@ def test_a_grpc_call_without_its_message(server, method):
 
 
 def test_a_grpc_call_that_ends_without_a_message(server):
-    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        call = channel.stream_unary(
-            "/tensorflow.serving.PredictionService/Predict"
-        )
+    method = "/tensorflow.serving.PredictionService/Predict"
+    with channel_to(server) as channel:
+        call = channel.stream_unary(method)
         with pytest.raises(grpc.RpcError) as raised:
             call(iter(()), timeout=20)
     assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_grpc_connections_are_limited(serve, toy_configs, monkeypatch):
+def test_grpc_connections_are_limited(serve, monkeypatch):
     """Those that do nothing give way after a time, and REST doesn't wait."""
     monkeypatch.setattr(module, "_MAX_CONNECTIONS", 3)
     monkeypatch.setattr(grpc_server, "_IDLE_SECONDS", 1)
-    server = serve(models=toy_configs)
+    server = serve()
     greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
     with contextlib.ExitStack() as stack:
         connections = []
@@ -129,13 +124,12 @@ def test_grpc_connections_are_limited(serve, toy_configs, monkeypatch):
             stack.enter_context(connection)
             connection.sendall(greeting)
             connections.append(connection)
-        assert [bool(first_byte(c)) for c in connections] == [True] * 3 + [
-            False
-        ] * 2
-        host = f"127.0.0.1:{server.rest_port}"
-        assert ask(host, "/v1/models/toy").status == 200
-        for connection in connections[:3]:
-            read_to_its_end(connection)
+        served, refused = connections[:3], connections[3:]
+        assert all(first_byte(connection) for connection in served)
+        assert not any(first_byte(connection) for connection in refused)
+        assert ask(server, "/v1/models/toy").status == 200
+        for connection in served:
+            read(connection, 0)
         options = [("grpc.use_local_subchannel_pool", 1)]
         channel = grpc.insecure_channel(f"127.0.0.1:{server.port}", options)
         with channel:
@@ -147,9 +141,3 @@ def first_byte(connection):
         return connection.recv(1)
     except ConnectionError:
         return b""
-
-
-def read_to_its_end(connection):
-    with contextlib.suppress(ConnectionError):
-        while connection.recv(65536):
-            pass

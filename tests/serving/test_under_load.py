@@ -14,20 +14,13 @@ from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from keras_transformer.serving.server import json_tensors
 from keras_transformer.serving.server.admission import Limits
-from keras_transformer.serving.server.config_files import (
-    BatchingParameters,
-)
-from keras_transformer.serving.server.server import Server, ServerOptions
-from tests.serving.asking import ONE, PREDICT, ask, host, wait_for
+from keras_transformer.serving.server.config_files import BatchingParameters
+from tests.serving.asking import ONE, PREDICT, ask, spin, wait_for
 from tests.serving.rpc import channel_to, predict, predict_request
 
 # Additions of the toy model's loop that take some tenths of a second.
 LONG = 50_000
 ONE_WORKER = {"parameters": BatchingParameters(num_batch_threads=1)}
-
-
-def spin(steps):
-    return json.dumps({"signature_name": "spin", "inputs": [steps]}).encode()
 
 
 def statuses(server):
@@ -49,16 +42,14 @@ def pool():
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_full_server_is_healthy_and_counts_what_it_refuses(
-    serve, toy_configs, pool, closed, scheme
+    serve, pool, closed, scheme
 ):
-    server = serve(
-        models=toy_configs, limits=Limits(max_requests=1), **ONE_WORKER
-    )
+    server = serve(limits=Limits(max_requests=1), **ONE_WORKER)
     channel = closed(channel_to(server))
     if scheme == "http":
-        busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
+        busy = pool.submit(ask, server, PREDICT, spin(LONG))
         wait_for_requests(server, 1)
-        answer = ask(host(server), PREDICT, ONE)
+        answer = ask(server, PREDICT, ONE)
         assert answer.status == 429
         assert json.loads(answer.body) == {"error": "Too many requests"}
     else:
@@ -68,7 +59,7 @@ def test_a_full_server_is_healthy_and_counts_what_it_refuses(
         with pytest.raises(grpc.RpcError, match="Too many requests") as raised:
             predict(channel, text=["a"])
         assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert ask(host(server), "/v1/models/toy").status == 200
+    assert ask(server, "/v1/models/toy").status == 200
     check = health_pb2_grpc.HealthStub(channel).Check
     status = check(health_pb2.HealthCheckRequest(), timeout=20).status
     assert status == health_pb2.HealthCheckResponse.SERVING
@@ -77,10 +68,10 @@ def test_a_full_server_is_healthy_and_counts_what_it_refuses(
 
 
 def test_a_grpc_client_that_goes_away_is_counted_as_cancelled(
-    serve, toy_configs, pool, closed
+    serve, pool, closed
 ):
-    server = serve(models=toy_configs, **ONE_WORKER)
-    busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
+    server = serve(**ONE_WORKER)
+    busy = pool.submit(ask, server, PREDICT, spin(LONG))
     wait_for_requests(server, 1)
     stub = prediction_service_pb2_grpc.PredictionServiceStub
     ask_grpc = stub(closed(channel_to(server))).Predict
@@ -92,11 +83,11 @@ def test_a_grpc_client_that_goes_away_is_counted_as_cancelled(
     assert statuses(server) == {"OK": 1, "CANCELLED": 1}
 
 
-def test_metrics_tell_how_long_requests_were_queued(serve, toy_configs, pool):
-    server = serve(models=toy_configs, **ONE_WORKER)
-    busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
+def test_metrics_tell_how_long_requests_were_queued(serve, pool):
+    server = serve(**ONE_WORKER)
+    busy = pool.submit(ask, server, PREDICT, spin(LONG))
     wait_for_requests(server, 1)
-    ask(host(server), PREDICT, ONE)
+    ask(server, PREDICT, ONE)
     assert busy.result().status == 200
     name = r":tensorflow:serving:batching_session:queuing_latency"
     found = dict(
@@ -106,9 +97,7 @@ def test_metrics_tell_how_long_requests_were_queued(serve, toy_configs, pool):
     assert float(found["sum"]) > 10_000  # microseconds
 
 
-def test_a_large_answer_is_written_beside_the_event_loop(
-    serve, toy_configs, monkeypatch
-):
+def test_a_large_answer_is_written_beside_the_event_loop(serve, monkeypatch):
     threads = []
     write = json_tensors.predict_body
 
@@ -117,18 +106,16 @@ def test_a_large_answer_is_written_beside_the_event_loop(
         return write(*arguments)
 
     monkeypatch.setattr(json_tensors, "predict_body", noted)
-    server = serve(models=toy_configs, port=None)
+    server = serve(port=None)
     for count in (1, 20_000):
         body = {"signature_name": "double", "inputs": [[1] * count]}
-        answer = ask(host(server), PREDICT, json.dumps(body).encode())
+        answer = ask(server, PREDICT, body)
         assert json.loads(answer.body) == {"outputs": [[2] * count]}
     assert threads[0] == "rest" != threads[1]
 
 
-def test_who_watches_the_health_is_let_go(toy_configs, closed):
-    options = ServerOptions(toy_configs, port=0, rest_port=None)
-    server = Server(options)
-    server.start()
+def test_who_watches_the_health_is_let_go(serve, closed):
+    server = serve(rest_port=None)
     watch = health_pb2_grpc.HealthStub(closed(channel_to(server))).Watch
     told = watch(health_pb2.HealthCheckRequest(), timeout=60)
     assert next(told).status == health_pb2.HealthCheckResponse.SERVING
@@ -140,13 +127,11 @@ def test_who_watches_the_health_is_let_go(toy_configs, closed):
 
 
 def test_who_is_not_answered_in_time_gets_503_when_the_server_stops(
-    toy_configs, pool, capfd
+    serve, pool, capfd
 ):
-    options = ServerOptions(toy_configs, port=None, rest_port=0, **ONE_WORKER)
-    server = Server(options)
-    server.start()
+    server = serve(port=None, **ONE_WORKER)
     body = spin(10 * LONG)
-    clients = [pool.submit(ask, host(server), PREDICT, body) for _ in range(2)]
+    clients = [pool.submit(ask, server, PREDICT, body) for _ in range(2)]
     wait_for_requests(server, 2)
     server.stop(0.05)
     for client in clients:

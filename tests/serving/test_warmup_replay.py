@@ -14,7 +14,7 @@ from keras_transformer.serving.server.servable import (
     replay_full_batches,
 )
 from tests.fake_models import write_version
-from tests.serving.asking import ONE, PREDICT, ask, host
+from tests.serving.asking import ONE, PREDICT, ask
 
 
 class Recorder:
@@ -95,4 +95,4 @@ def test_a_server_that_batches_starts_with_full_batches(
         batching=batching,
     )
     assert rows == ([1, 1, 8, 8] if batching else [1, 1])
-    assert ask(host(server), PREDICT, ONE).status == 200
+    assert ask(server, PREDICT, ONE).status == 200

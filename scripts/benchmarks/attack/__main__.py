@@ -3,7 +3,7 @@
 
     scripts/benchmarks/attack --size 1
 
-The full size, 1, is 20,000 REST requests, 20,000 gRPC calls, 500 damaged files,
+The full size, 1, is 18,000 REST requests, 16,000 gRPC calls, 500 damaged files,
 30 kills and ten points of a full disk for every command; a smaller one is such
 a share of each. A fault ends it with pytest's report and no table.
 """
