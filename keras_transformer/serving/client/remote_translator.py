@@ -17,10 +17,7 @@ from keras_transformer.translation.markup import (
     with_terms,
     without_terms,
 )
-from keras_transformer.translation.request import (
-    Translation,
-    translations_of,
-)
+from keras_transformer.translation.request import Translation, translations_of
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
 from keras_transformer.translation.texts import TextTranslator
 

@@ -8,17 +8,12 @@ deadline. An answer is read up to a length, see `longest_answer`.
 import contextlib
 import json
 import socket
-import ssl
 import threading
 import time
 import urllib.parse
 
 import urllib3
-from urllib3.exceptions import (
-    HTTPError,
-    LocationParseError,
-    NewConnectionError,
-)
+from urllib3.exceptions import HTTPError, LocationParseError, NewConnectionError
 
 from keras_transformer.contract.status import Code, code_of_http
 from keras_transformer.errors import InputError
@@ -135,7 +130,8 @@ class RestTransport:
         if status == 200:
             raise self._unreadable(answer)
         # A proxy's page isn't JSON.
-        message = answer["error"] if _has_error(answer) else _short(answer)
+        told = answer.get("error") if isinstance(answer, dict) else None
+        message = told if isinstance(told, str) else _short(answer)
         wait = seconds_of(response.headers.get("Retry-After"))
         code = code_of_http(status)
         raise request_error(code, message, where, status, wait)
@@ -256,14 +252,10 @@ class _Registered:
 
 def _pool(target):
     """A pool of connections to a server, whatever proxy is configured."""
-    where = (target.host, target.port)
+    kind: type[urllib3.HTTPConnectionPool] = urllib3.HTTPConnectionPool
     if target.encrypted:
-        context = ssl.create_default_context()
-        pool: urllib3.HTTPConnectionPool = urllib3.HTTPSConnectionPool(
-            *where, maxsize=_MOST_KEPT, ssl_context=context
-        )
-    else:
-        pool = urllib3.HTTPConnectionPool(*where, maxsize=_MOST_KEPT)
+        kind = urllib3.HTTPSConnectionPool  # It checks certificates.
+    pool = kind(target.host, target.port, maxsize=_MOST_KEPT)
     pool.ConnectionCls = type(
         "RegisteredConnection", (_Registered, pool.ConnectionCls), {}
     )
@@ -293,10 +285,6 @@ def _path(target):
 
 def _quoted(name):
     return urllib.parse.quote(name, safe="")
-
-
-def _has_error(answer):
-    return isinstance(answer, dict) and isinstance(answer.get("error"), str)
 
 
 def _short(answer):

@@ -59,23 +59,6 @@ class ModelConfig:
             return [version for version in on_disk if version in self.specific]
         return on_disk[-self.latest :]
 
-    def moved_labels(
-        self, before: dict[str, int], available: set[int]
-    ) -> dict[str, int]:
-        """Versions by label, moved where they can be.
-
-        Args:
-            before: what they named until now.
-            available: the versions that answer. A label that is in use moves
-                to no other.
-        """
-        return {
-            label: version
-            if version in available
-            else before.get(label, version)
-            for label, version in self.labels
-        }
-
     def version_folders(self) -> dict[int, pathlib.Path]:
         """The versions on disk, folders by number.
 

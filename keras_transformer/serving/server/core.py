@@ -6,10 +6,7 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from tensorflow_serving.apis import (
-    get_model_metadata_pb2,
-    get_model_status_pb2,
-)
+from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 
 from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server.admission import Limits

@@ -20,10 +20,7 @@ from tensorflow_serving.apis import (
 )
 
 from keras_transformer.contract.layout import BEAM
-from keras_transformer.contract.status import (
-    as_serving_error,
-    invalid_argument,
-)
+from keras_transformer.contract.status import as_serving_error, invalid_argument
 from keras_transformer.serving.server import admission
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
 from keras_transformer.serving.server.health import HealthService
@@ -389,7 +386,7 @@ def _outputs(output_filter, signature):
             expected = ",".join(sorted(signature.outputs))
             raise invalid_argument(
                 f"output tensor alias not found in signature: {name} Outputs "
-                f"expected to be in the set {{{expected}}}.",
+                f"expected to be in the set {{{expected}}}."
             )
         if names.count(name) > 1:
             raise invalid_argument(f"duplicate output tensor alias: {name}")

@@ -52,18 +52,12 @@ class PatientCalls:
         Raises:
             InputError: it hasn't returned in time, or hangs since before.
         """
-        future = self._last.get(path)
+        future, seconds = self._last.get(path), 0.0
         if future is None or future.done():
-            future = self._last[path] = Future()
-            threading.Thread(
-                target=_call,
-                args=(future, function, arguments),
-                name="look",
-                daemon=True,
-            ).start()
-            seconds = self._seconds
-        else:
-            seconds = 0.0
+            future, seconds = Future(), self._seconds
+            self._last[path] = future
+            called = (future, function, arguments)
+            threading.Thread(target=_call, args=called, daemon=True).start()
         try:
             return future.result(seconds)
         except FutureTimeoutError:

@@ -22,10 +22,7 @@ from keras_transformer.contract.status import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.serving.server.config_files import ModelConfig
-from keras_transformer.serving.server.loading import (
-    PatientCalls,
-    folder_stamp,
-)
+from keras_transformer.serving.server.loading import PatientCalls, folder_stamp
 
 if TYPE_CHECKING:
     from keras_transformer.serving.server.servable import Servable
@@ -369,10 +366,18 @@ class ModelStore:
         }
 
     def _move_labels(self, config):
-        """Lets labels name what they can, with the lock held."""
+        """Lets labels name what they can, with the lock held.
+
+        One that is in use moves to no version that doesn't answer.
+        """
         before = self._labels.get(config.name, {})
         available = self._available(config.name)
-        self._labels[config.name] = config.moved_labels(before, available)
+        self._labels[config.name] = {
+            label: version
+            if version in available
+            else before.get(label, version)
+            for label, version in config.labels
+        }
 
     def _keep_polling(self):
         while not self._stop.wait(self._poll_seconds):
@@ -445,9 +450,10 @@ class ModelStore:
             failure = as_serving_error(error)
         with self._lock:
             awaited = state.state is VersionState.LOADING
+            served = state.version in self._served[name]
             if awaited and failure:
                 state.fail(failure)
-            elif awaited and self._is_served(name, state.version):
+            elif awaited and served and not self._stop.is_set():
                 state.servable, state.state = servable, VersionState.AVAILABLE
                 servable = None
             elif awaited:
@@ -462,10 +468,6 @@ class ModelStore:
             self._log(
                 f"{name} {state.version}: available after {seconds:.1f} s"
             )
-
-    def _is_served(self, name, version):
-        """True if it still is one of those to serve, with the lock held."""
-        return not self._stop.is_set() and version in self._served[name]
 
     def _unload_all_but(self, name, kept):
         closing = []

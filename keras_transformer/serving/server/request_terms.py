@@ -12,10 +12,7 @@ from keras_transformer.contract import layout
 from keras_transformer.contract.status import invalid_argument
 from keras_transformer.documents.glossary import Glossary, annotated
 from keras_transformer.errors import InputError
-from keras_transformer.serving.server.admission import (
-    Limits,
-    deadline_exceeded,
-)
+from keras_transformer.serving.server.admission import Limits, deadline_exceeded
 from keras_transformer.serving.server.json_text import shown
 
 _FIELD = "glossary"

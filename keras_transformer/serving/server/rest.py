@@ -107,8 +107,12 @@ class _Api:
                 raise malformed(request.method, path)
             raise invalid_argument("Missing model name in request.")
         spec = _model_spec(match, entry)
+        if match["about"] == "metadata":
+            entry.api = "GetModelMetadata"
+            return _json(to_json(_metadata(self._core.metadata(*spec))))
         if not method:
-            return self._about(spec, entry, match["about"] == "metadata")
+            entry.api = "GetModelStatus"
+            return _json(to_json(_as_dict(self._core.status(*spec))))
         if not method.islower():
             raise malformed(request.method, path)
         entry.api = method.capitalize()
@@ -129,13 +133,6 @@ class _Api:
             with self._slots.refuse_if_full():
                 arguments = self._core, request, spec, body, entry, count_bytes
                 return _json(await _predict(*arguments))
-
-    def _about(self, spec, entry, metadata):
-        if metadata:
-            entry.api = "GetModelMetadata"
-            return _json(to_json(_metadata(self._core.metadata(*spec))))
-        entry.api = "GetModelStatus"
-        return _json(to_json(_as_dict(self._core.status(*spec))))
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._core.metrics.page(), media_type=CONTENT_TYPE)
@@ -284,9 +281,7 @@ async def _wait(future, request, seconds):
     gone = asyncio.ensure_future(_disconnected(request))
     try:
         done, _ = await asyncio.wait(
-            {answer, gone},
-            timeout=seconds,
-            return_when=asyncio.FIRST_COMPLETED,
+            {answer, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
         )
         if answer in done:
             return answer.result()

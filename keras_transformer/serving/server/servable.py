@@ -242,8 +242,7 @@ def _predict_request(record, where):
         log = prediction_log_pb2.PredictionLog.FromString(record)
     except DecodeError as error:
         raise ServingError(
-            Code.DATA_LOSS,
-            f"Failed to parse warmup {where}: {error}",
+            Code.DATA_LOSS, f"Failed to parse warmup {where}: {error}"
         ) from None
     kind = log.WhichOneof("log_type")
     if kind != "predict_log":
