@@ -50,8 +50,12 @@ class GrpcTransport:
     """
 
     def __init__(self, target: Target) -> None:
-        self._target = target
-        self._grpc = grpc = _grpc()
+        try:
+            import grpc
+        except ImportError:
+            other = "or http:// and the REST port"
+            raise not_installed("grpcio", "serving", other) from None
+        self._target, self._grpc = target, grpc
         if target.encrypted:
             credentials = grpc.ssl_channel_credentials()
             self._channel = grpc.secure_channel(
@@ -150,12 +154,3 @@ def _request_error(error, where) -> RequestError:
     metadata = dict(error.trailing_metadata() or ())
     wait = seconds_of(metadata.get(_PUSHBACK), 1000)
     return request_error(code, message, where, None, wait)
-
-
-def _grpc():
-    try:
-        import grpc
-    except ImportError:
-        other = "or http:// and the REST port"
-        raise not_installed("grpcio", "serving", other) from None
-    return grpc

@@ -59,10 +59,11 @@ class Page:
     def __init__(self, models: Callable[[], dict[str, Any]]) -> None:
         self._models = models
         self._files = {
-            _path(file): (file.read_bytes(), _TYPES[file.suffix])
+            f"/assets/{file.name}": (file.read_bytes(), _TYPES[file.suffix])
             for file in sorted(ASSETS.iterdir())
             if file.suffix in _TYPES
         }
+        self._files["/"] = self._files.pop("/assets/index.html")
         self.paths = [MODELS_PATH, *self._files]
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Response:
@@ -82,7 +83,3 @@ class Page:
             return Response(body, 200, _HEADERS, "application/json")
         body, media_type = self._files[path]
         return Response(body, 200, _HEADERS, media_type)
-
-
-def _path(file):
-    return "/" if file.name == "index.html" else f"/assets/{file.name}"

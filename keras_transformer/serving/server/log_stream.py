@@ -29,12 +29,10 @@ class LogStream(io.TextIOBase):
 
     Args:
         descriptor: of the file to write to. It is duplicated, not closed.
-        capacity: bytes of lines in the queue.
     """
 
-    def __init__(self, descriptor: int, capacity: int = _CAPACITY) -> None:
+    def __init__(self, descriptor: int) -> None:
         self._descriptor = os.dup(descriptor)
-        self._capacity = capacity
         self._beginning = threading.local()  # of a line, each thread's own
         # Both can be entered again: Python may warn at any moment.
         self._lock = threading.RLock()
@@ -74,7 +72,7 @@ class LogStream(io.TextIOBase):
 
     def _put(self, line):
         with self._lock:
-            if self._bytes + len(line) > self._capacity:
+            if self._bytes + len(line) > _CAPACITY:
                 self._dropped += 1
             else:
                 self._bytes += len(line)
