@@ -48,6 +48,22 @@ def ask(server, path, body=None, method=None, timeout=20, headers=()) -> Answer:
         connection.close()
 
 
+def connect(server) -> socket.socket:
+    """A connection to a server's port of REST."""
+    return socket.create_connection(("127.0.0.1", server.rest_port), 20)
+
+
+def request(method, target, host="localhost", more="") -> bytes:
+    """The head of a request; `more` are lines of it."""
+    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode()
+
+
+def post(body: bytes, more="") -> bytes:
+    """A request to predict, as it is sent."""
+    more += f"Content-Length: {len(body)}\r\n"
+    return request("POST", PREDICT, more=more) + body
+
+
 def spin(steps: int) -> bytes:
     """A body that has the toy model make so many additions."""
     return json.dumps({"signature_name": "spin", "inputs": [steps]}).encode()

@@ -30,12 +30,6 @@ class Case(NamedTuple):
     method: str | None = None
     headers: tuple = ()
 
-    def payload(self) -> bytes | None:
-        """The bytes of the body."""
-        if self.body is None or isinstance(self.body, bytes):
-            return self.body
-        return json.dumps(self.body).encode()
-
 
 PREDICT = "/v1/models/toy:predict"
 ONE = {"instances": ["a"]}

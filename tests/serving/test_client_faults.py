@@ -73,6 +73,7 @@ def clients(closed):
     return make
 
 
+@pytest.mark.medium
 def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
     write_version(tmp_path, 1, mark="one ")
     server = serve(

@@ -20,7 +20,7 @@ from keras_transformer.serving import (
     UnavailableError,
 )
 from keras_transformer.serving.client.grpc_transport import GrpcTransport
-from keras_transformer.serving.client.transport import Target
+from keras_transformer.serving.client.transport import Target, parse_target
 from tests.serving.asking import free_ports
 from tests.serving.scripted import ScriptedGrpc, ScriptedRest, good
 
@@ -280,21 +280,12 @@ def test_errors_can_be_sent_to_another_process():
     assert copy.retry_after == 2.0
 
 
-class Pods(Target):
-    """A name with several addresses, such as a headless service's."""
-
-    servers = ()
-
-    @property
-    def address(self):
-        ports = (server.url.rpartition(":")[2] for server in self.servers)
-        return "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
-
-
-def test_grpc_takes_turns_among_the_addresses_of_a_name(closed):
+def test_grpc_takes_turns_among_the_addresses_of_a_name(closed, monkeypatch):
+    """As of a headless service's."""
     servers = [closed(ScriptedGrpc(None)) for _ in range(3)]
-    target = type("Pods", (Pods,), {"servers": servers})
-    transport = closed(GrpcTransport(target("grpc", "pods", 8500, "", "toy")))
+    pods = ",".join(server.url.removeprefix("grpc://") for server in servers)
+    monkeypatch.setattr(Target, "address", f"ipv4:{pods}")
+    transport = closed(GrpcTransport(parse_target("grpc://pods", "toy")))
 
     def send():
         deadline = time.monotonic() + 20

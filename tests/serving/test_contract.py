@@ -12,18 +12,13 @@ import os
 
 import grpc
 import pytest
-from tensorflow_serving.apis import (
-    get_model_metadata_pb2,
-    get_model_status_pb2,
-    model_service_pb2_grpc,
-    prediction_service_pb2_grpc,
-)
+from tensorflow_serving.apis.get_model_metadata_pb2 import SignatureDefMap
 
 from keras_transformer.serving.server.admission import Limits
 from tests.serving.asking import PREDICT, ask
 from tests.serving.contract import ANSWERS, ERRORS
 from tests.serving.described import described
-from tests.serving.rpc import predict
+from tests.serving.rpc import metadata_of, predict, status_of
 
 VARIABLE = "KERAS_TRANSFORMER_SERVING_HOST"
 
@@ -45,9 +40,8 @@ def server(request, serve):
 
 def asked(server, case):
     """The JSON that answers a case, as the API is described, too."""
-    body = case.payload()
-    method = case.method or ("GET" if body is None else "POST")
-    answer = ask(server[0], case.path, body, method, headers=case.headers)
+    method = case.method or ("GET" if case.body is None else "POST")
+    answer = ask(server[0], case.path, case.body, method, headers=case.headers)
     path = case.path.partition("?")[0].removeprefix("http://127.0.0.1")
     # In capitals it isn't one of the API: what is left is the status.
     path = path.removesuffix("/METADATA")
@@ -181,25 +175,19 @@ def test_grpc_refuses(channel, options, code, says):
 
 
 def test_grpc_status(channel):
-    stub = model_service_pb2_grpc.ModelServiceStub(channel)
-    request = get_model_status_pb2.GetModelStatusRequest()
-    request.model_spec.name = "toy"
-    found = stub.GetModelStatus(request, timeout=20).model_version_status
-    assert [(row.version, row.state) for row in found] == [(2, 30), (1, 30)]
-    request.model_spec.name = "none"
+    found = [(row.version, row.state) for row in status_of(channel, "toy")]
+    assert found == [(2, 30), (1, 30)]
     with pytest.raises(grpc.RpcError, match="any versions of model none"):
-        stub.GetModelStatus(request, timeout=20)
+        status_of(channel, "none")
 
 
 def test_grpc_metadata(channel):
-    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-    request = get_model_metadata_pb2.GetModelMetadataRequest()
-    request.model_spec.name = "toy"
     with pytest.raises(grpc.RpcError, match="at least one metadata_field"):
-        stub.GetModelMetadata(request, timeout=20)
-    request.metadata_field.append("signature_def")
-    response = stub.GetModelMetadata(request, timeout=20)
-    signatures = get_model_metadata_pb2.SignatureDefMap()
+        metadata_of(channel)
+    response, signatures = (
+        metadata_of(channel, "signature_def"),
+        SignatureDefMap(),
+    )
     assert response.metadata["signature_def"].Unpack(signatures)
     assert "serving_default" in signatures.signature_def
     assert response.model_spec.version.value == 2

@@ -7,19 +7,19 @@ import unittest.mock
 import grpc
 import pytest
 import tensorflow as tf
-from tensorflow_serving.apis import (
-    get_model_metadata_pb2,
-    get_model_status_pb2,
-    model_service_pb2_grpc,
-    prediction_service_pb2_grpc,
-)
 
 from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server import grpc_server
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.signature_tensors import array_of_proto
 from tests.serving.asking import PREDICT, ask
-from tests.serving.rpc import channel_to, predict, predict_request
+from tests.serving.rpc import (
+    channel_to,
+    metadata_of,
+    predict,
+    predict_request,
+    status_of,
+)
 
 LONG = "n" * 100_000
 
@@ -138,21 +138,6 @@ def test_a_call_whose_deadline_has_passed_is_not_begun(server, monkeypatch):
 
 
 # Names.
-
-
-def status_of(channel, name):
-    request = get_model_status_pb2.GetModelStatusRequest()
-    request.model_spec.name = name
-    stub = model_service_pb2_grpc.ModelServiceStub(channel)
-    return stub.GetModelStatus(request, timeout=30)
-
-
-def metadata_of(channel, name):
-    request = get_model_metadata_pb2.GetModelMetadataRequest()
-    request.model_spec.name = "toy"
-    request.metadata_field.append(name)
-    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-    return stub.GetModelMetadata(request, timeout=30)
 
 
 @pytest.mark.parametrize("name", [LONG, "狗" * 100_000], ids=["a", "utf-8"])

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import random
-import socket
 import time
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server import json_tensors, json_text
 from keras_transformer.serving.server.admission import Limits
-from tests.serving.asking import ONE, PREDICT, ask
+from tests.serving.asking import ONE, PREDICT, ask, connect, post
 
 SIZE = 4 * 2**20
 
@@ -117,24 +116,13 @@ def test_rows_are_counted_before_they_are_converted(server, monkeypatch):
 # Bytes in flight.
 
 
-def half_sent(server, body):
-    """A connection on which all but the last byte of a body was sent."""
-    connection = socket.create_connection(
-        ("127.0.0.1", server.rest_port), timeout=20
-    )
-    head = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\n"
-    head += f"Content-Length: {len(body)}\r\n\r\n"
-    connection.sendall(head.encode() + body[:-1])
-    return connection
-
-
 def test_long_bodies_keep_no_short_ones_away(serve):
     limits = Limits(max_request_bytes=300_000, max_bytes_in_flight=600_000)
     server = serve(limits=limits)
     long = json.dumps({"instances": ["a" * 14_000] * 20}).encode()
     with contextlib.ExitStack() as stack:
         for _ in range(2):
-            stack.enter_context(half_sent(server, long))
+            stack.enter_context(connect(server)).sendall(post(long)[:-1])
         time.sleep(1)  # They come by turns, and a third would be among them.
         end = time.monotonic() + 20
         while (answer := ask(server, PREDICT, long)).status == 200:

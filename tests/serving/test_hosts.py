@@ -11,7 +11,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.exporting.verification import c_api
 from keras_transformer.serving.server.middleware import AllowedHosts
 from keras_transformer.serving.server.server import ServerOptions
-from tests.serving.asking import ONE, PREDICT, ask, host
+from tests.serving.asking import ONE, PREDICT, ask, connect, host
 
 
 def status(server, name):
@@ -39,7 +39,7 @@ def test_only_this_machine_s_names_on_a_loopback_host(server):
 
 
 def test_a_request_without_a_host(server):
-    with socket.create_connection(("127.0.0.1", server.rest_port)) as client:
+    with connect(server) as client:
         client.sendall(b"GET /v1/models/toy HTTP/1.0\r\n\r\n")
         assert client.recv(65536).startswith(b"HTTP/1.1 200")
 

@@ -10,12 +10,12 @@ import sys
 import time
 
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from keras_transformer.serving.server.log_stream import LogStream
 from tests.attack.served import Served
 from tests.processes import ROOT
 from tests.serving.asking import ONE, PREDICT, ask, wait_for
+from tests.serving.rpc import check_health
 
 # More text than a pipe takes.
 LONG = json.dumps({"instances": ["a" * 16_000] * 60}).encode()
@@ -99,6 +99,7 @@ def dropped(server):
     return int(re.search(rf"^{name} (\d+)$", page, re.MULTILINE)[1])
 
 
+@pytest.mark.medium
 def test_a_server_whose_log_is_not_read(toy_base):
     options = ("--model_base_path", toy_base, "--log-text")
     with Served(*options, "--drain-seconds", 2, reading=False) as server:
@@ -106,9 +107,7 @@ def test_a_server_whose_log_is_not_read(toy_base):
         lost = dropped(server)
         assert lost > 0
         with server.channel() as channel:
-            check = health_pb2_grpc.HealthStub(channel).Check
-            status = check(health_pb2.HealthCheckRequest(), timeout=20).status
-        assert status == health_pb2.HealthCheckResponse.SERVING
+            check_health(channel)
         server.read(True)
         assert ask(server, PREDICT, ONE).status == 200
         wait_for(lambda: '"text": {"instances": ["a"]}' in server.log[-1])

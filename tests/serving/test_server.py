@@ -3,7 +3,6 @@
 import concurrent.futures
 import json
 import re
-import socket
 import time
 
 import grpc
@@ -23,7 +22,15 @@ from keras_transformer.serving.server.config_files import (
 from keras_transformer.serving.server.server import Server, ServerOptions
 from keras_transformer.serving.server.signature_tensors import array_of_proto
 from tests.fake_models import MODELS_CONFIG
-from tests.serving.asking import ONE, PREDICT, ask, spin, wait_for
+from tests.serving.asking import (
+    ONE,
+    PREDICT,
+    ask,
+    connect,
+    post,
+    spin,
+    wait_for,
+)
 from tests.serving.rpc import channel_to, predict
 
 # Additions of the toy model's loop that take a second or more.
@@ -141,19 +148,7 @@ def test_a_request_that_takes_too_long(small):
     answer = ask(small, PREDICT, spin(LONG))
     assert answer.status == 504
     assert error(answer) == "Timed out"
-    wait_until_idle(small)
-
-
-def test_a_grpc_deadline(small):
-    wait_until_idle(small)
-    with pytest.raises(grpc.RpcError) as raised:
-        grpc_predict(small, "spin", timeout=0.2, steps=np.array([LONG]))
-    assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    wait_until_idle(small)
-
-
-def wait_until_idle(server):
-    wait_for(lambda: ask(server, PREDICT, ONE).status == 200)
+    wait_for(lambda: ask(small, PREDICT, ONE).status == 200)
 
 
 def test_a_full_queue_answers_503_and_the_others_well(serve):
@@ -175,12 +170,9 @@ def test_a_full_queue_answers_503_and_the_others_well(serve):
 
 def test_a_client_that_goes_away_is_not_waited_for(serve):
     server = serve(parameters=BatchingParameters(num_batch_threads=1))
-    address = ("127.0.0.1", server.rest_port)
     for _ in range(5):
-        body = spin(LONG // 3)
-        head = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-        with socket.create_connection(address) as connection:
-            connection.sendall(head.encode() + b"%d\r\n\r\n" % len(body) + body)
+        with connect(server) as connection:
+            connection.sendall(post(spin(LONG // 3)))
             time.sleep(0.05)
     # The first is run to its end, the others leave the queue.
     wait_for(lambda: server.core.store.in_flight() <= 1)

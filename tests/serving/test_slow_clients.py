@@ -12,11 +12,11 @@ import pytest
 from keras_transformer.serving.server import grpc_server
 from keras_transformer.serving.server import server as module
 from keras_transformer.serving.server.admission import Limits
-from tests.serving.asking import ask
+from tests.serving.asking import ask, post
 from tests.serving.rpc import channel_to
 
-SECONDS = 0.3
-SIZE = 8_000_000
+SECONDS = 0.4
+SIZE = 6_000_000
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +27,16 @@ def server(serve):
     return serve(limits=limits)
 
 
-def connected(server, head, body):
-    """A connection on which a request was sent."""
+def large_answer(server):
+    """A connection on which a request for a large answer was sent."""
     connection = socket.socket()
     # So that the system doesn't read for a client that doesn't.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(20)
     connection.connect(("127.0.0.1", server.rest_port))
-    connection.sendall(f"{head}\r\nHost: localhost\r\n".encode())
-    connection.sendall(f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    return connection
-
-
-def large_answer(server):
     body = json.dumps({"instances": ["a" * SIZE]}).encode()
-    head = "POST /v1/models/toy:predict HTTP/1.1\r\nConnection: close"
-    return connected(server, head, body)
+    connection.sendall(post(body, "Connection: close\r\n"))
+    return connection
 
 
 def read(connection, pause):

@@ -16,7 +16,12 @@ from keras_transformer.serving.server import json_tensors
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.config_files import BatchingParameters
 from tests.serving.asking import ONE, PREDICT, ask, spin, wait_for
-from tests.serving.rpc import channel_to, predict, predict_request
+from tests.serving.rpc import (
+    channel_to,
+    check_health,
+    predict,
+    predict_request,
+)
 
 # Additions of the toy model's loop that take some tenths of a second.
 LONG = 50_000
@@ -60,9 +65,7 @@ def test_a_full_server_is_healthy_and_counts_what_it_refuses(
             predict(channel, text=["a"])
         assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert ask(server, "/v1/models/toy").status == 200
-    check = health_pb2_grpc.HealthStub(channel).Check
-    status = check(health_pb2.HealthCheckRequest(), timeout=20).status
-    assert status == health_pb2.HealthCheckResponse.SERVING
+    check_health(channel)
     busy.result()
     assert statuses(server)["RESOURCE_EXHAUSTED"] == 1
 
