@@ -53,7 +53,8 @@ class Described:
         """
         operation = self.operation(method, path)
         if operation is None:
-            content = {"application/json": self._error()}
+            error = {"$ref": "#/components/schemas/Error"}
+            content = {"application/json": {"schema": error}}
         else:
             responses = operation[0]["responses"]
             response = responses.get(str(status)) or responses.get(
@@ -68,9 +69,6 @@ class Described:
             self._validator(json.dumps(media["schema"])).validate(value)
         return operation and operation[1]
 
-    def _error(self):
-        return {"schema": {"$ref": "#/components/schemas/Error"}}
-
     def _resolved(self, value):
         if "$ref" not in value:
             return value
@@ -84,11 +82,8 @@ class Described:
         validators = pytest.importorskip(
             "jsonschema", reason="jsonschema isn't installed"
         )
-        whole = {
-            **json.loads(schema),
-            "components": self.document["components"],
-        }
-        return validators.Draft202012Validator(whole)
+        components = {"components": self.document["components"]}
+        return validators.Draft202012Validator(json.loads(schema) | components)
 
 
 @functools.cache
