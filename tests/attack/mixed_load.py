@@ -19,7 +19,6 @@ import json
 import pathlib
 import random
 import shutil
-import socket
 import statistics
 import tempfile
 import threading
@@ -33,6 +32,7 @@ from keras_transformer.serving import (
 )
 from tests.attack.served import Served
 from tests.fake_models import write_version
+from tests.serving.asking import connect, post
 
 NAME = "tests/attack/mixed_load.py"
 MODEL = "toy"
@@ -137,14 +137,10 @@ def slow_client(load: Load):
     """Sends half of a request, or doesn't read its answer, and goes."""
 
     def slow(chance):
-        address = ("127.0.0.1", load.server.rest_port)
-        with socket.create_connection(address, timeout=LONGEST) as one:
-            body = json.dumps({"instances": ["tea"] * 500}).encode()
-            head = (
-                f"POST /v1/models/{MODEL}:predict HTTP/1.1\r\nHost: localhost"
-                f"\r\nContent-Length: {len(body)}\r\n\r\n"
-            ).encode()
-            one.sendall((head + body)[: chance.choice([9, len(head), None])])
+        sent = post(json.dumps({"instances": ["tea"] * 500}).encode())
+        head = sent.index(b"{")
+        with connect(load.server) as one:
+            one.sendall(sent[: chance.choice([9, head, None])])
             load.counts["slow clients"] += 1
             load.stop.wait(chance.uniform(0, 15))
 

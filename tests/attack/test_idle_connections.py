@@ -12,7 +12,6 @@ import socket
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from tests.attack.report import HANG
 from tests.attack.served import Served
 from tests.fake_models import write_version
 from tests.serving.asking import ask, wait_for
+from tests.serving.rpc import check_health
 
 pytestmark = pytest.mark.slow
 FILES, CROWD = 512, 700
@@ -59,13 +59,6 @@ def greeted(port, data):
     return connection
 
 
-def check_health(channel):
-    """Asserts that gRPC says that the server is well."""
-    check = health_pb2_grpc.HealthStub(channel).Check
-    status = check(health_pb2.HealthCheckRequest(), timeout=HANG).status
-    assert status == health_pb2.HealthCheckResponse.SERVING
-
-
 def available(server):
     """The versions that answer."""
     answer = ask(server.host, "/v1/models/toy", timeout=HANG)
@@ -78,7 +71,7 @@ def is_healthy(server):
     """Whether a new connection of gRPC's is answered."""
     with server.channel() as channel:
         try:
-            check_health(channel)
+            check_health(channel, HANG)
         except grpc.RpcError:
             return False
     return True
@@ -101,7 +94,7 @@ def test_idle_grpc_connections(tmp_path, share, figures):
         def crowds(names):
             # A client that was there before.
             wait_for(lambda: is_healthy(server), 60)
-            check_health(channel)
+            check_health(channel, HANG)
             with contextlib.ExitStack() as stack:
                 for index in range(CROWD):
                     data = GREETINGS[names[index % len(names)]]
@@ -109,7 +102,7 @@ def test_idle_grpc_connections(tmp_path, share, figures):
                     stack.enter_context(contextlib.closing(connection))
                 with attack.one():
                     server.check(HANG)
-                check_health(channel)
+                check_health(channel, HANG)
                 version = next(number)
                 write_version(tmp_path, version)
                 wait_for(lambda: available(server) == [version], 20)
