@@ -96,6 +96,14 @@ def test_settings_of_several_kinds_are_taken_together():
             {"data": {"shared_vocabulary": True, "source_tokenizer": "word"}},
             "sentencepiece",
         ),
+        *(
+            ({"data": {"source_tags": tags}}, "source_tags must be different")
+            for tags in (["BT"], ["<a b>"], ["<s>"], ["<BT>"] * 2, ["<>"])
+        ),
+        (
+            {"data": {"source_tags": ["<B>"], "source_vocabulary_size": 5}},
+            "more than the 5 reserved",
+        ),
         ({"training": {"precision": "int8"}}, "mixed_bfloat16"),
         ({"training": {"seed": -1}}, "training.seed.*Received: -1"),
         ({"training": {"subword_sampling": 1.5}}, "at most 1. Received: 1.5"),

@@ -7,6 +7,7 @@ from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.normalization import (
     UNSPACED,
     escape,
+    replaced,
     squeeze,
     unescape,
 )
@@ -38,11 +39,8 @@ class CharacterTokenizer(LookupTokenizer):
     def _split(self, strings):
         strings = squeeze(escape(strings))
         # Twice, as a match takes the character that the next begins with.
-        for _ in range(2):
-            strings = tf.strings.regex_replace(
-                strings, f"([{UNSPACED}]) ([{UNSPACED}])", r"\1\2"
-            )
-        strings = tf.strings.regex_replace(strings, " ", SPACE)
+        between = (f"([{UNSPACED}]) ([{UNSPACED}])", r"\1\2")
+        strings = replaced(strings, between, between, (" ", SPACE))
         return self._around_symbols(
             strings, lambda texts: tf.strings.unicode_split(texts, "UTF-8")
         )

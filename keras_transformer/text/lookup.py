@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.text.normalization import MARK
+from keras_transformer.text.normalization import MARK, hash_table
 from keras_transformer.text.symbol_tokens import split_around_symbols
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
@@ -53,17 +53,9 @@ class LookupTokenizer(Tokenizer):
         self._tokens = np.array(tokens, dtype=object)
         # TensorFlow refuses empty tables; the mark occurs in no text.
         ids = np.array([UNK_ID, *range(reserved, len(tokens))], np.int64)
-        strings = tf.constant([MARK, *tokens[reserved:]])
-        self._ids = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(strings, ids),
-            default_value=UNK_ID,
-        )
-        self._strings = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(
-                ids, tf.concat([[UNKNOWN], strings[1:]], axis=0)
-            ),
-            default_value=UNKNOWN,
-        )
+        others = tokens[reserved:]
+        self._ids = hash_table([MARK, *others], ids, UNK_ID)
+        self._strings = hash_table(ids, [UNKNOWN, *others], UNKNOWN)
 
     @classmethod
     def train(

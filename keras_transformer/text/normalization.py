@@ -5,7 +5,9 @@ character means the same thing in all three.
 """
 
 import re
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.blank import BLANK, INVISIBLE, WHITE_SPACE
@@ -44,7 +46,7 @@ _INVISIBLE = (
 )
 
 # More marks than any letter has: ICU would sort them, in quadratic time.
-_LONG_MARKS, _FIRST_MARKS = r"(\p{M}{30})\p{M}+", r"\1"
+_LONG_MARKS = (r"(\p{M}{30})\p{M}+", r"\1")
 
 # Of `moses_punctuation`: patterns and what replaces them.
 _NO_BREAK = "\u00a0"
@@ -145,21 +147,18 @@ class Normalizer(tf.Module):
         strings = tf.strings.unicode_transcode(
             strings, "UTF-8", "UTF-8", errors="replace"
         )
-        strings = tf.strings.regex_replace(strings, _MARKS, "\ufffd")
-        strings = tf.strings.regex_replace(
-            strings, r"[\p{Cc}\x{2028}\x{2029}]", " "
-        )
-        strings = tf.strings.regex_replace(strings, _INVISIBLE, "")
-        strings = tf.strings.regex_replace(
-            strings, f"{_BLANK_TEXT}|{_BLANK_WORD}", " "
+        strings = replaced(
+            strings,
+            (_MARKS, "\ufffd"),
+            (r"[\p{Cc}\x{2028}\x{2029}]", " "),
+            (_INVISIBLE, ""),
+            (f"{_BLANK_TEXT}|{_BLANK_WORD}", " "),
         )
         if self.nfc:
             # Its libraries take 120 MiB: for those who meet text only.
             import tensorflow_text as tf_text
 
-            strings = tf.strings.regex_replace(
-                strings, _LONG_MARKS, _FIRST_MARKS
-            )
+            strings = replaced(strings, _LONG_MARKS)
             strings = tf_text.normalize_utf8(strings, "NFC")
         if self._simplifier is not None:
             strings = self._simplifier(strings)
@@ -185,9 +184,34 @@ def moses_punctuation(strings: tf.Tensor, language: str) -> tf.Tensor:
     mark = "," if language in _DECIMAL_COMMA else "."
     numbers = (f"([0-9]){_NO_BREAK}([0-9])", rf"\1{mark}\2")
     chosen = () if language in _QUOTES_LEFT else quotes
-    for pattern, replacement in (*_RULES, *chosen, numbers):
-        strings = tf.strings.regex_replace(strings, pattern, replacement)
+    return replaced(strings, *_RULES, *chosen, numbers)
+
+
+def replaced(strings: tf.Tensor, *rules: tuple[str, str]) -> tf.Tensor:
+    """Strings of any shape after rules, one after the other.
+
+    Args:
+        strings: string tensor.
+        rules: a regular expression of RE2 each, and what replaces it.
+    """
+    for pattern, rewrite in rules:
+        strings = tf.strings.regex_replace(strings, pattern, rewrite)
     return strings
+
+
+def head_and_rest(strings: tf.Tensor, head: str) -> tuple[tf.Tensor, tf.Tensor]:
+    """The beginnings of strings that a pattern matches, and what follows.
+
+    Args:
+        strings: string tensor `(B,)`.
+        head: a regular expression that begins with ^.
+
+    Returns:
+        string `(B,)` each.
+    """
+    rest = tf.strings.regex_replace(strings, head, "")
+    lengths = tf.strings.length(strings) - tf.strings.length(rest)
+    return tf.strings.substr(strings, tf.zeros_like(lengths), lengths), rest
 
 
 def squeeze(strings: tf.Tensor) -> tf.Tensor:
@@ -202,16 +226,12 @@ def escape(strings: tf.Tensor) -> tf.Tensor:
     Args:
         strings: normalised strings of any shape.
     """
-    for character, mark in _ESCAPES.items():
-        strings = tf.strings.regex_replace(strings, character, mark)
-    return strings
+    return replaced(strings, *_ESCAPES.items())
 
 
 def unescape(strings: tf.Tensor) -> tf.Tensor:
     """The inverse of `escape`."""
-    for character, mark in _ESCAPES.items():
-        strings = tf.strings.regex_replace(strings, mark, character)
-    return strings
+    return replaced(strings, *((mark, own) for own, mark in _ESCAPES.items()))
 
 
 class Simplifier(tf.Module):
@@ -232,12 +252,10 @@ class Simplifier(tf.Module):
         # RE2 takes the first alternative that fits: longest first.
         longest_first = sorted(phrases, key=len, reverse=True)
         self._pattern = "(" + "|".join(map(re.escape, longest_first)) + ")"
-        self._phrases = _hash_table(
-            tf.constant(list(phrases)), tf.constant(list(phrases.values())), ""
-        )
-        self._characters = _hash_table(
-            [ord(key) for key in characters],
-            [ord(value) for value in characters.values()],
+        self._phrases = hash_table([*phrases], [*phrases.values()], "")
+        self._characters = hash_table(
+            np.array([*map(ord, characters)]),
+            np.array([*map(ord, characters.values())]),
             -1,
         )
 
@@ -268,10 +286,10 @@ class Simplifier(tf.Module):
         return tf.strings.unicode_encode(points, "UTF-8")
 
 
-def _hash_table(keys, values, default):
-    """A hash table; plain numbers are 64 bits wide."""
-    dtype = None if tf.is_tensor(keys) else tf.int64
+def hash_table(
+    keys: Any, values: Any, default: int | str
+) -> tf.lookup.StaticHashTable:
+    """A table from some strings or int64 to others, and what all else gives."""
     return tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(keys, values, dtype, dtype),
-        default_value=default,
+        tf.lookup.KeyValueTensorInitializer(keys, values), default
     )

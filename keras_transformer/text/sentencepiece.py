@@ -221,8 +221,7 @@ class SentencePieceTokenizer(Tokenizer):
     @functools.cached_property
     def _adds_space(self):
         """True if the model puts a space before a text."""
-        proto = sentencepiece_model_pb2.ModelProto.FromString(self._model)
-        return proto.normalizer_spec.add_dummy_prefix
+        return _Model.FromString(self._model).normalizer_spec.add_dummy_prefix
 
     @property
     def _pieces(self):

@@ -10,7 +10,7 @@ Axes: B texts, N sentences of all of them, K translations of each.
 import functools
 import importlib.resources
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -31,6 +31,7 @@ from keras_transformer.symbols import (
     TERM_TARGET,
 )
 from keras_transformer.system.yaml_text import load_yaml
+from keras_transformer.text.normalization import head_and_rest, replaced
 
 # Of code points that Unicode keeps for the inside of programs.
 _END, _NO_END = "\ufdd0", "\ufdd1"
@@ -136,9 +137,7 @@ class SentenceSplitter:
     def _find(self, text):
         heads, text = self._without_tags(text)
         pieces, rows = self._shortened(*_cut(text, self._rules))
-        texts = tf.strings.regex_replace(pieces, self._gap, "")
-        rest = tf.strings.length(pieces) - tf.strings.length(texts)
-        gaps = tf.strings.substr(pieces, tf.zeros_like(rest), rest)
+        gaps, texts = head_and_rest(pieces, self._gap)
         return Sentences(heads, gaps, texts, rows)
 
     def are_sentences(self, text: tf.Tensor) -> tf.Tensor:
@@ -189,7 +188,7 @@ class SentenceSplitter:
         gaps = tf.where(
             is_first | blank,
             sentences.gaps,
-            _replaced(sentences.gaps, self._gap_rules),
+            replaced(sentences.gaps, *self._gap_rules),
         )
         return tf.strings.join([gaps, tf.where(blank, sentences.texts, "")])
 
@@ -206,9 +205,7 @@ class SentenceSplitter:
         if not self._tags:
             return tf.fill(tf.shape(text), ""), text
         head = f"^[{WHITE_SPACE}]*(?:(?:{self._tags})[{WHITE_SPACE}]*)+"
-        rest = tf.strings.regex_replace(text, head, "")
-        lengths = tf.strings.length(text) - tf.strings.length(rest)
-        return tf.strings.substr(text, tf.zeros_like(lengths), lengths), rest
+        return head_and_rest(text, head)
 
     def _are_long(self, texts):
         """True where a text has too many tokens, bool `(N,)`."""
@@ -352,19 +349,13 @@ def _cut(strings, rules):
     Returns:
         string `(N,)`, and int64 `(N,)`, the string of each.
     """
-    parts = tf.strings.split(_replaced(strings, rules), _END)
+    parts = tf.strings.split(replaced(strings, *rules), _END)
     rows = parts.value_rowids()  # (N,)
     lengths = tf.strings.length(parts.flat_values)
     # From the strings themselves, as rules replace what looks like a mark.
     begins = tf.cumsum(tf.strings.length(strings), exclusive=True)  # (B,)
     positions = tf.cumsum(lengths, exclusive=True) - tf.gather(begins, rows)
     return tf.strings.substr(tf.gather(strings, rows), positions, lengths), rows
-
-
-def _replaced(strings, rules: Iterable[tuple[str, str]]):
-    for pattern, rewrite in rules:
-        strings = tf.strings.regex_replace(strings, pattern, rewrite)
-    return strings
 
 
 def _rules(language: str, facts: dict) -> _Rules:
@@ -398,10 +389,7 @@ def _rules_without_end(language, facts) -> _Rules:
     words, numbers, starters = (
         _any_of(facts[name]) for name in ("words", "numbers", "starters")
     )
-    abbreviation = (
-        rf"{_WORD_START}((?i:{words})\.)",
-        rf"\1\2{_NO_END}",
-    )
+    abbreviation = (rf"{_WORD_START}((?i:{words})\.)", rf"\1\2{_NO_END}")
     rules = [
         # Twice, as the first takes the stop before the second of "Prof.Dr.".
         *(abbreviation, abbreviation),
@@ -467,10 +455,7 @@ def _rules_of_ends(language, facts) -> _Rules:
     own = closers.replace(_CLOSERS, closing)
     space = f"[{WHITE_SPACE}]"
     rules = [
-        (
-            rf"([{stops}{_FULL_STOPS}]+{closers})({space}+)",
-            rf"\1{_END}\2",
-        ),
+        (rf"([{stops}{_FULL_STOPS}]+{closers})({space}+)", rf"\1{_END}\2"),
         (rf"{_END}({space}*[,;:])", r"\1"),
         (rf"((?:…|\.\.)[{_CLOSERS}]*){_END}({space}*[-–—])", r"\1\2"),
         (rf"((?:…|\.\.\.)[)\]）]){_END}", r"\1"),
@@ -515,10 +500,7 @@ def _rules_of_pairs(language) -> _Rules:
     before = f"[^{opening}{closing}{_LINE_END}{_END}]*"
     rules = [
         (f"([{opening}]{before}){_END}({inside}[{closing}])", r"\1\2"),
-        (
-            f'"([^"{_LINE_END}{_END}]*){_END}?([^"{_LINE_END}]*)"',
-            r'"\1\2"',
-        ),
+        (f'"([^"{_LINE_END}{_END}]*){_END}?([^"{_LINE_END}]*)"', r'"\1\2"'),
     ]
     return rules * _NESTED_ENDS
 

@@ -12,7 +12,15 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_transformer.symbols import OPENING_SYMBOL, SYMBOL, TERM_TARGET
-from keras_transformer.text.normalization import MARK
+from keras_transformer.text.normalization import MARK, replaced
+
+# A space behind the symbol before target words where there is none, and none
+# where there is one.
+_TOGGLED = (
+    (f"{TERM_TARGET} ", MARK),
+    (TERM_TARGET, f"{TERM_TARGET} "),
+    (MARK, TERM_TARGET),
+)
 
 
 def split_around_symbols(
@@ -28,9 +36,7 @@ def split_around_symbols(
     Returns:
         RaggedTensor string `(B, None)`.
     """
-    marked = tf.strings.regex_replace(
-        strings, f"({SYMBOL})", rf"{MARK}\1{MARK}"
-    )
+    marked = replaced(strings, (f"({SYMBOL})", rf"{MARK}\1{MARK}"))
     parts = tf.strings.split(marked, MARK)  # (B, None), P in all
     texts = parts.flat_values
     is_symbol = tf.strings.regex_full_match(texts, SYMBOL)
@@ -58,35 +64,22 @@ def spaces_to_words(strings: tf.Tensor, starts_word: bool) -> tf.Tensor:
             its first word is lost then.
     """
     if starts_word:
-        strings = tf.strings.regex_replace(
-            strings, f"^({OPENING_SYMBOL})", r" \1"
-        )
-    strings = tf.strings.regex_replace(
-        strings, f"( ?)((?:{OPENING_SYMBOL} ?)+)", rf"\2{MARK}\1"
+        strings = replaced(strings, (f"^({OPENING_SYMBOL})", r" \1"))
+    return replaced(
+        strings,
+        (f"( ?)((?:{OPENING_SYMBOL} ?)+)", rf"\2{MARK}\1"),
+        (f"({OPENING_SYMBOL})( ?)", r"\2\1"),
+        (MARK, ""),
+        *_TOGGLED,
     )
-    strings = tf.strings.regex_replace(
-        strings, f"({OPENING_SYMBOL})( ?)", r"\2\1"
-    )
-    return _toggle(tf.strings.regex_replace(strings, MARK, ""))
 
 
 def spaces_from_words(strings: tf.Tensor) -> tf.Tensor:
     """The inverse of `spaces_to_words`, but for a space at the beginning."""
-    strings = tf.strings.regex_replace(
-        _toggle(strings), f"((?: ?{OPENING_SYMBOL})+)( ?)", rf"\2{MARK}\1"
+    return replaced(
+        strings,
+        *_TOGGLED,
+        (f"((?: ?{OPENING_SYMBOL})+)( ?)", rf"\2{MARK}\1"),
+        (f"( ?)({OPENING_SYMBOL})", r"\2\1"),
+        (MARK, ""),
     )
-    strings = tf.strings.regex_replace(
-        strings, f"( ?)({OPENING_SYMBOL})", r"\2\1"
-    )
-    return tf.strings.regex_replace(strings, MARK, "")
-
-
-def _toggle(strings):
-    """A space behind the symbol before target words, where there is none."""
-    for pattern, rewrite in (
-        (f"{TERM_TARGET} ", MARK),
-        (TERM_TARGET, f"{TERM_TARGET} "),
-        (MARK, TERM_TARGET),
-    ):
-        strings = tf.strings.regex_replace(strings, pattern, rewrite)
-    return strings

@@ -16,6 +16,7 @@ from keras_transformer.blank import BLANK, WHITE_SPACE
 from keras_transformer.config.data import are_tags
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
+from keras_transformer.text.normalization import head_and_rest, replaced
 from keras_transformer.text.options import require_option
 
 
@@ -32,15 +33,11 @@ def split_tags(
         RaggedTensor string `(B, None)` of tags, often none, and string `(B,)`.
     """
     one = "|".join(map(re.escape, tags))
-    rest = tf.strings.regex_replace(
+    heads, rest = head_and_rest(
         strings,
         f"^[{WHITE_SPACE}]*(?:(?:{one})[{WHITE_SPACE}]*)+(?:[{BLANK}]+$)?",
-        "",
     )
-    lengths = tf.strings.length(strings) - tf.strings.length(rest)
-    heads = tf.strings.substr(strings, tf.zeros_like(lengths), lengths)
-    heads = tf.strings.regex_replace(heads, f"[{BLANK}]+", "")
-    heads = tf.strings.regex_replace(heads, ">", "> ")
+    heads = replaced(heads, (f"[{BLANK}]+", ""), (">", "> "))
     return tf.strings.split(heads), rest
 
 

@@ -10,13 +10,7 @@ from typing import Any, Self
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.constants import (
-    END_ID,
-    PAD_ID,
-    SPACE,
-    START_ID,
-    UNK_ID,
-)
+from keras_transformer.constants import END_ID, PAD_ID, SPACE, START_ID, UNK_ID
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import first_symbol
 from keras_transformer.system.checksums import digest

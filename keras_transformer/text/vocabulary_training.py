@@ -32,6 +32,7 @@ from keras_transformer.text.normalization import (
     UNSPACED,
     Normalizer,
     escape,
+    replaced,
     squeeze,
 )
 from keras_transformer.text.symbol_tokens import spaces_to_words
@@ -326,17 +327,13 @@ def _normalised(
         strings = escape(squeeze(strings))
         if has_symbols:  # Words have the same pieces beside them.
             strings = spaces_to_words(strings, not characters)
-            strings = tf.strings.regex_replace(strings, SYMBOL, "")
-            strings = squeeze(strings)
+            strings = squeeze(replaced(strings, (SYMBOL, "")))
         if characters:
-            strings = tf.strings.regex_replace(
-                strings, f"[{UNSPACED}]", rf"{_DELIMITER}\0{_DELIMITER}"
-            )
-            strings = tf.strings.regex_replace(
-                strings, f"{_DELIMITER}+", _DELIMITER
-            )
-            strings = tf.strings.regex_replace(
-                strings, f"^{_DELIMITER}|{_DELIMITER}$", ""
+            strings = replaced(
+                strings,
+                (f"[{UNSPACED}]", rf"{_DELIMITER}\0{_DELIMITER}"),
+                (f"{_DELIMITER}+", _DELIMITER),
+                (f"^{_DELIMITER}|{_DELIMITER}$", ""),
             )
         return strings
 

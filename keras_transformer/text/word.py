@@ -20,7 +20,7 @@ from keras_transformer.symbols import (
     TERM_TARGET,
 )
 from keras_transformer.text.lookup import LookupTokenizer
-from keras_transformer.text.normalization import MARK
+from keras_transformer.text.normalization import MARK, replaced
 from keras_transformer.text.options import require_boolean
 
 # Members of a word, as NLTK's quotes see it (the property that Unicode's
@@ -43,19 +43,13 @@ _OPENING_QUOTES = (
     # An apostrophe that begins a word is a quotation mark...
     (rf"(^|[^{_QUOTE_WORD}])'([{_QUOTE_WORD}])", rf"\1'{MARK}\2"),
     # ...unless the word is an ending that was cut off: 's, 'll.
-    (
-        rf"'{MARK}((?i:re|ve|ll|[mtsdn]))([^{_QUOTE_WORD}]|$)",
-        r"'\1\2",
-    ),
+    (rf"'{MARK}((?i:re|ve|ll|[mtsdn]))([^{_QUOTE_WORD}]|$)", r"'\1\2"),
     (f"'{MARK}", "' "),
 )
 
 _PUNCTUATION = (
     # The last period is a token; one inside, as in "Mr. X", isn't.
-    (
-        rf"""([^.])(\.)([\])}}>"'»”’ ]*)[{WHITE_SPACE}]*$""",
-        r"\1 \2 \3 ",
-    ),
+    (rf"""([^.])(\.)([\])}}>"'»”’ ]*)[{WHITE_SPACE}]*$""", r"\1 \2 \3 "),
     (r"([:,])(\P{Nd})", r" \1 \2"),
     (r"([:,])$", r" \1 "),
     (r"\.{2,}", r" \0 "),
@@ -107,6 +101,7 @@ _SPLIT_RULES = _OPENING_QUOTES + _PUNCTUATION + _CLOSING_QUOTES + _CONTRACTIONS
 # the space on a token's side into a mark where the token touches its neighbour.
 # At last, a mark on either side closes the gap.
 _SEPARATOR = "  "
+_TYPED_QUOTES = ("``|''", '"')
 _JOIN_RULES = (
     ("(?s)^.*$", r" \0 "),
     # Halves of contractions. They are tokens of their own nowhere else but
@@ -136,7 +131,7 @@ _JOIN_RULES = (
     (": ( //)", rf":{MARK}\1"),
     (r"(?i)’ ( (?:s|t|m|d|ll|re|ve) )", rf"’{MARK}\1"),
     # Quotation marks as they were typed.
-    ("``|''", '"'),
+    _TYPED_QUOTES,
     (f" ?{MARK}[ {MARK}]?", ""),
     ("  ", " "),
 )
@@ -204,7 +199,7 @@ class WordTokenizer(LookupTokenizer):
             lowered = _spaced(_lower(strings))
             spaced = tf.where(_lower(spaced) == lowered, spaced, lowered)
         # As they were typed.
-        return tf.strings.split(tf.strings.regex_replace(spaced, "``|''", '"'))
+        return tf.strings.split(replaced(spaced, _TYPED_QUOTES))
 
     def _join(self, tokens):
         text = tf.strings.reduce_join(tokens, axis=1, separator=_SEPARATOR)
@@ -212,7 +207,7 @@ class WordTokenizer(LookupTokenizer):
         if self.first_symbol is not None:
             first, *others = rules
             rules = (first, *_SYMBOL_RULES, *others)
-        return tf.strings.strip(_apply(rules, text))
+        return tf.strings.strip(replaced(text, *rules))
 
 
 def _lower(strings):
@@ -223,16 +218,10 @@ def _lower(strings):
 
 def _split_words(strings):
     """Strings `(B,)` to ragged tokens `(B, None)`."""
-    return tf.strings.split(_apply(_SPLIT_RULES, strings))
+    return tf.strings.split(replaced(strings, *_SPLIT_RULES))
 
 
 def _spaced(strings):
     """Strings `(B,)` with one space between tokens."""
     tokens = _split_words(strings)
     return tf.strings.reduce_join(tokens, axis=1, separator=" ")
-
-
-def _apply(rules, strings):
-    for pattern, rewrite in rules:
-        strings = tf.strings.regex_replace(strings, pattern, rewrite)
-    return strings

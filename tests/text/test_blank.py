@@ -52,13 +52,11 @@ def test_a_text_of_nothing_that_is_seen_has_no_token(tokenizer, text):
     assert between == spaced
 
 
-@pytest.mark.parametrize("text", INVISIBLE, ids=ascii)
-def test_nor_has_one_behind_a_tag(text):
+def test_nor_has_one_behind_a_tag():
     tokenizer = SpaceTokenizer([*SPECIAL_TOKENS, "<BT>"], tags=["<BT>"])
-    assert tokenizer.tokenize([f"<BT>{text}", f"<BT> {text}"]).to_list() == [
-        [4],
-        [4],
-    ]
+    texts = [f"<BT>{space}{text}" for text in INVISIBLE for space in ("", " ")]
+    ids = tokenizer.tokenize(texts).to_list()
+    assert ids == [[4]] * len(texts)
 
 
 @pytest.mark.parametrize(

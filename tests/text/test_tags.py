@@ -102,16 +102,3 @@ def test_vocabulary_must_have_the_tags_where_their_ids_are():
 )
 def test_without_tags(text, rest):
     assert without_tags(text) == rest
-
-
-@pytest.mark.parametrize(
-    "tags", [("BT",), ("<a b>",), ("<s>",), ("<BT>", "<BT>"), ("<>",)]
-)
-def test_configuration_refuses_what_is_no_tag(tags):
-    with pytest.raises(InputError, match="data.source_tags must be different"):
-        word_data(source_tags=tags)
-
-
-def test_vocabulary_has_space_beside_the_tags():
-    with pytest.raises(InputError, match="more than the 6 reserved"):
-        word_data(source_tags=TAGS, source_vocabulary_size=6)

@@ -14,6 +14,7 @@ TEXT = [
     b"<s> <pad> </s>",
     b"<BT> I see",
     b"I <BT> see",
+    "⟨1⟩I see⟨/1⟩".encode(),
 ]
 
 # What the graphs may use beyond core TensorFlow; all in TF Text 2.12.

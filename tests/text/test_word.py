@@ -30,15 +30,12 @@ def _differences(lines, lowercase):
     )
     found = split(tf.constant(lines)).to_list()
     normal = tokenizer.normalizer(tf.constant(lines)).numpy()
-    differences = []
-    for text, tokens in zip(normal, found, strict=True):
-        text = text.decode()
-        expected = word_tokenize(
-            text.lower() if lowercase else text, preserve_line=True
-        )
-        if [token.decode() for token in tokens] != expected:
-            differences.append((text, tokens, expected))
-    return differences
+    texts = [text.decode() for text in normal]
+    lowered = map(str.lower, texts) if lowercase else texts
+    expected = [word_tokenize(text, preserve_line=True) for text in lowered]
+    ours = [[token.decode() for token in tokens] for tokens in found]
+    pairs = zip(texts, ours, expected, strict=True)
+    return [each for each in pairs if each[1] != each[2]]
 
 
 def test_splits_random_text_as_nltk(lowercase):
