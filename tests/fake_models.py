@@ -13,12 +13,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from keras_transformer.constants import (
-    END_ID,
-    PAD_ID,
-    SPECIAL_TOKENS,
-    START_ID,
-)
+from keras_transformer.constants import END_ID, PAD_ID, SPECIAL_TOKENS, START_ID
 
 STRINGS = tf.TensorSpec([None], tf.string, name="text")
 # Characters above which `ToyTranslator` says that a text is truncated.
@@ -78,8 +73,7 @@ class RecurrentModel(FakeModel):
         rows = tf.shape(source_ids)[0]
         width = self.embedding.shape[1]
         return Cache(
-            beams={"hidden": tf.zeros([rows, beam_size, width])},
-            source=summary,
+            beams={"hidden": tf.zeros([rows, beam_size, width])}, source=summary
         )
 
     def step(self, ids, cache, index):

@@ -39,13 +39,6 @@ def import_all(paths):
             importlib.import_module(".".join(parts))
 
 
-def test_every_module_can_be_imported():
-    optional = {
-        path for folder in NEEDING.values() for path in folder.glob("*.py")
-    }
-    import_all(set(SOURCES.rglob("*.py")) - optional)
-
-
 @pytest.mark.parametrize("package", NEEDING)
 def test_modules_of_an_optional_package_can_be_imported(package):
     pytest.importorskip(package, reason=f"needs {package}, an extra")

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.processes import run_python
-from tests.toy_runs import prepare_words, untrained_run
 
 BEGIN = """import keras_transformer as kt
 from keras_transformer.config.data import DataConfig
@@ -14,13 +13,6 @@ words = {f"{side}_tokenizer": "word" for side in ("source", "target")}
 config = DataConfig(source_language="en", target_language="fr", **words)
 data = kt.prepare("train.tsv", "prepared", config, dev=0.2, workers=2)
 print("made", data.path)
-"""
-# The run was never trained, and its translations have no end.
-DISTILL = """
-try:
-    kt.distill("run", "data", "distilled", workers=2)
-except ValueError as error:
-    print("made", error)
 """
 SHOUT = """
 from keras_transformer.system.workers import Workers
@@ -43,18 +35,8 @@ except InputError as error:
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with prepared data and a run of it."""
-    folder = tmp_path_factory.mktemp("words")
-    lines = [f"one two {'three ' * (n % 5)}{n}\tun {n}\n" for n in range(60)]
-    prepare_words(folder, lines, 0.2)
-    untrained_run(folder / "run", folder / "data")
-    return folder
-
-
 def run_script(folder, text, how):
-    """Runs a script in a copy of the folder; what it printed, in words."""
+    """Runs a script in the folder; what it printed, in words."""
     script = folder / "script.py"
     script.write_text(BEGIN + text)
     words = {
@@ -72,20 +54,11 @@ def run_script(folder, text, how):
     return done.stdout
 
 
-@pytest.fixture
-def copy(folder, tmp_path):
-    for path in folder.iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    return tmp_path
-
-
-@pytest.mark.parametrize("how", ["file", "stdin"])
-def test_a_script_prepares_by_workers(copy, how):
-    assert "made prepared" in run_script(copy, PREPARE, how)
-
-
-def test_a_script_distills_by_workers(copy):
-    assert "no sentence pair is left" in run_script(copy, DISTILL, "file")
+@pytest.mark.medium
+def test_a_script_prepares_by_workers(tmp_path):
+    lines = [f"one two {'three ' * (n % 5)}{n}\tun {n}\n" for n in range(60)]
+    (tmp_path / "train.tsv").write_text("".join(lines))
+    assert "made prepared" in run_script(tmp_path, PREPARE, "file")
 
 
 @pytest.mark.parametrize("how", ["file", "stdin", "module", "interactive"])

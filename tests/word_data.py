@@ -2,11 +2,7 @@
 
 from keras_transformer.config import DataConfig
 
-_WORDS = {
-    "source_language": "en",
-    "target_language": "zh",
-    "lowercase": True,
-}
+_WORDS = {"source_language": "en", "target_language": "zh", "lowercase": True}
 
 
 def word_data(**values):

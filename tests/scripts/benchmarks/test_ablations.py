@@ -18,10 +18,7 @@ def sections(settings):
     return values
 
 
-@pytest.mark.parametrize(
-    "file",
-    ["variants.yaml", "variants_quarter.yaml"],
-)
+@pytest.mark.parametrize("file", ["variants.yaml", "variants_quarter.yaml"])
 def test_variants_of_the_files_are_valid_configurations(file):
     path = Path(ablations.__file__).with_name(file)
     recipes = ablations._recipes(path, None)

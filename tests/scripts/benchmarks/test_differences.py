@@ -11,8 +11,7 @@ from scripts.benchmarks.ablations.differences import (
 
 
 @pytest.mark.parametrize(
-    ("freedom", "t"),
-    [(1, 12.7062), (2, 4.30265), (4, 2.77645), (30, 2.04227)],
+    ("freedom", "t"), [(1, 12.7062), (2, 4.30265), (4, 2.77645), (30, 2.04227)]
 )
 def test_students_t_is_that_of_the_tables(freedom, t):
     assert t_quantile(freedom) == pytest.approx(t, rel=1e-4)

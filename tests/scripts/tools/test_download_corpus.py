@@ -5,6 +5,7 @@ import io
 import json
 import random
 import re
+import threading
 import zipfile
 from pathlib import Path
 
@@ -22,44 +23,31 @@ LINES = (
 )
 
 
-@pytest.fixture
-def server():
-    with CorpusServer() as server:
-        yield server
+OPUS = ("opus", "--corpus", "TED2020")
 
 
 @pytest.fixture
-def script(monkeypatch):
-    """The script as a module, which doesn't wait between attempts."""
+def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with CorpusServer() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def download(server, tmp_path, monkeypatch):
+    """Runs the script, which doesn't wait between attempts; its exit status."""
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    return download_corpus
 
-
-@pytest.fixture
-def tatoeba(script, server, tmp_path):
-    """Runs `tatoeba`; returns the exit status."""
-
-    def run(*options, pair="en-zh", out="corpora/en-zh.tsv"):
-        output = tmp_path / out
-        return script.main(
-            ["tatoeba", "--pair", pair, "--out", str(output)]
-            + ["--base-url", server.url, *options]
-        )
-
-    return run
-
-
-@pytest.fixture
-def opus(script, server, tmp_path):
-    """Runs `opus` for TED2020; returns the exit status."""
-
-    def run(*options, pair="en-zh"):
-        return script.main(
-            ["opus", "--corpus", "TED2020", "--pair", pair]
-            + ["--out", str(tmp_path / "ted.tsv"), "--base-url", server.url]
-            + ["--api-url", f"{server.url}/opusapi/", *options]
-        )
+    def run(*words, pair="en-zh"):
+        out = str(tmp_path / "corpora" / "en-zh.tsv")
+        words = [*words, "--pair", pair, "--out", out, "--base-url", server.url]
+        if words[0] == "opus":
+            words += ["--api-url", f"{server.url}/opusapi/"]
+        return download_corpus.main(words)
 
     return run
 
@@ -98,11 +86,11 @@ def names(folder: Path) -> list[str]:
 # A whole download.
 
 
-def test_tatoeba_becomes_a_tsv_with_attribution(tatoeba, server, tmp_path):
+def test_tatoeba_becomes_a_tsv_with_attribution(download, server, tmp_path):
     server.files["/cmn-eng.zip"] = make_zip(
         {"cmn.txt": LINES, "_about.txt": "The terms."}
     )
-    assert tatoeba() == 0
+    assert download("tatoeba") == 0
     text = (tmp_path / "corpora/en-zh.tsv").read_text(encoding="utf-8")
     assert text == (
         "Hi.\t嗨。\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2"
@@ -116,22 +104,24 @@ def test_the_script_runs_on_its_own(server, tmp_path):
     words = ["tatoeba", "--pair", "en-zh", "--out", output]
     words += ["--base-url", server.url]
     script = ROOT / "scripts" / "tools" / "download_corpus.py"
-    alone = {"no_proxy": "127.0.0.1", "PYTHONPATH": ""}
-    run_python(script, *words, folder=tmp_path, **alone)
+    run_python(script, *words, folder=tmp_path, PYTHONPATH="")
     assert output.exists()
 
 
 # Going on after a cut.
 
 
-def test_a_cut_connection_goes_on_in_the_next_run(tatoeba, server, tmp_path):
+def test_a_cut_connection_goes_on_in_the_next_run(download, server, tmp_path):
     content = large_zip()
     server.files["/cmn-eng.zip"] = content
     server.cut_after = [100_000]
-    assert tatoeba("--attempts", "1") == 2
+    assert download("tatoeba", "--attempts", "1") == 2
     folder = tmp_path / "corpora"
     assert names(folder) == ["cmn-eng.zip.part", "cmn-eng.zip.part.json"]
-    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert (
+        download("tatoeba", "--sha256", hashlib.sha256(content).hexdigest())
+        == 0
+    )
     assert server.requests[1][1] == "bytes=100000-"
     assert names(folder) == ["en-zh.tsv", "en-zh.tsv.LICENCE.txt"]
 
@@ -139,10 +129,10 @@ def test_a_cut_connection_goes_on_in_the_next_run(tatoeba, server, tmp_path):
 # What is refused.
 
 
-def test_a_wrong_checksum_keeps_nothing(tatoeba, server, tmp_path, capsys):
+def test_a_wrong_checksum_keeps_nothing(download, server, tmp_path, capsys):
     content = make_zip({"cmn.txt": LINES})
     server.files["/cmn-eng.zip"] = content
-    assert tatoeba("--sha256", "0" * 64) == 2
+    assert download("tatoeba", "--sha256", "0" * 64) == 2
     line = error_line(capsys)
     assert hashlib.sha256(content).hexdigest() in line
     assert "0" * 64 in line
@@ -163,29 +153,29 @@ def test_a_wrong_checksum_keeps_nothing(tatoeba, server, tmp_path, capsys):
     ids=["text", "cut", "missing", "climbs", "absolute", "no-pair", "long"],
 )
 def test_a_bad_archive_is_named_and_deleted(
-    tatoeba, server, tmp_path, capsys, content, complaint
+    download, server, tmp_path, capsys, content, complaint
 ):
     server.files["/cmn-eng.zip"] = content
-    assert tatoeba() == 2
+    assert download("tatoeba") == 2
     assert re.search(complaint, error_line(capsys))
     assert names(tmp_path / "corpora") == []
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(
-    tatoeba, server, tmp_path, capsys
+    download, server, tmp_path, capsys
 ):
     server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": "a\tb\n" * 500_000})
-    assert tatoeba("--max-gigabytes", "0.001") == 2
+    assert download("tatoeba", "--max-gigabytes", "0.001") == 2
     assert "0.002 GB" in error_line(capsys)
     assert names(tmp_path / "corpora") == ["cmn-eng.zip"]
     # The archive is whole: with a higher limit it isn't loaded again.
-    assert tatoeba("--max-gigabytes", "0.01") == 0
+    assert download("tatoeba", "--max-gigabytes", "0.01") == 0
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("pair", ["en", "en-en", "en/zh", "fr-zh", "../x-en"])
-def test_a_pair_that_is_none_is_refused(tatoeba, server, capsys, pair):
-    assert tatoeba(pair=pair) == 2
+def test_a_pair_that_is_none_is_refused(download, server, capsys, pair):
+    assert download("tatoeba", pair=pair) == 2
     assert "--pair" in error_line(capsys)
     assert server.requests == []
 
@@ -210,34 +200,34 @@ def opus_answer(code: str, release: str) -> bytes:
     return json.dumps({"corpora": [entry]}).encode()
 
 
-def test_opus_is_asked_for_the_latest_release(opus, server, tmp_path):
+def test_opus_is_asked_for_the_latest_release(download, server, tmp_path):
     server.files["/opusapi/"] = opus_answer("zh_cn", "v3")
     server.files["/OPUS-TED2020/v3/moses/en-zh_cn.txt.zip"] = opus_zip(
         "One.\nTwo.\n", "一。\n二。\n"
     )
-    assert opus() == 0
-    text = (tmp_path / "ted.tsv").read_text(encoding="utf-8")
+    assert download(*OPUS) == 0
+    text = (tmp_path / "corpora/en-zh.tsv").read_text(encoding="utf-8")
     assert text == (
         "One.\t一。\tOPUS TED2020 v3\nTwo.\t二。\tOPUS TED2020 v3\n"
     )
     assert "preprocessing=moses" in server.requests[0][0]
-    licence = (tmp_path / "ted.tsv.LICENCE.txt").read_text(encoding="utf-8")
-    assert "Ask the owner." in licence
+    licence = tmp_path / "corpora/en-zh.tsv.LICENCE.txt"
+    assert "Ask the owner." in licence.read_text(encoding="utf-8")
 
 
 def test_opus_with_sides_of_different_length_is_refused(
-    opus, server, tmp_path, capsys
+    download, server, tmp_path, capsys
 ):
     server.files["/OPUS-TED2020/v1/moses/en-zh_cn.txt.zip"] = opus_zip(
         "One.\nTwo.\n", "一。\n"
     )
-    assert opus("--release", "v1", pair="en-zh_cn") == 2
+    assert download(*OPUS, "--release", "v1", pair="en-zh_cn") == 2
     line = error_line(capsys)
     assert "'TED2020.en-zh_cn.zh_cn' in the zip has only 1 lines" in line
-    assert names(tmp_path) == []
+    assert names(tmp_path / "corpora") == []
 
 
-def test_a_release_cannot_lead_elsewhere(opus, server, capsys):
+def test_a_release_cannot_lead_elsewhere(download, server, capsys):
     server.files["/opusapi/"] = opus_answer("zh", "../../x")
-    assert opus() == 2
+    assert download(*OPUS) == 2
     assert "is no release" in error_line(capsys)
