@@ -279,10 +279,7 @@ class Augmentation:
         pairs = [
             changed((source.decode(), target.decode()), name, generator)
             for source, target, name in zip(
-                sources,
-                targets,
-                [self._names[i] for i in changes],
-                strict=True,
+                sources, targets, [self._names[i] for i in changes], strict=True
             )
         ]
         columns = zip(*pairs, strict=True) if pairs else ((), ())

@@ -234,11 +234,7 @@ def evaluation_batches(
         the order.
     """
     size = BatchSize(
-        batch_tokens,
-        batch_sentences,
-        length_buckets,
-        padded_lengths,
-        replicas,
+        batch_tokens, batch_sentences, length_buckets, padded_lengths, replicas
     )
     pools = ShufflePools(prepared, split, _EVALUATION_POOL)
     counts = pools.count_batches(size, shuffled=False)

@@ -60,9 +60,7 @@ def corpus_format(path: str | os.PathLike) -> str | None:
 
 
 def as_table(
-    file: BinaryIO,
-    path: str | os.PathLike,
-    languages: Languages | None = None,
+    file: BinaryIO, path: str | os.PathLike, languages: Languages | None = None
 ) -> BinaryIO:
     """A readable file of the lines of TSV that a corpus has.
 
@@ -91,10 +89,10 @@ def languages_in(
     unit: dict = next(filter(None, _units(file, path)), {})
     # A row may have more than texts, such as a url.
     names = [n for n in unit if len(unit) == 2 or scripts_of_language(n)]
-    source, target, *_ = [*names, "", ""]
-    return source if is_tag(source) else None, target if is_tag(
-        target
-    ) else None
+    source, target, *_ = (
+        name if is_tag(name) else None for name in [*names, "", ""]
+    )
+    return source, target
 
 
 class _Table(io.RawIOBase):

@@ -10,10 +10,7 @@ from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
-from keras_transformer.languages import (
-    same_language,
-    scripts_of_language,
-)
+from keras_transformer.languages import same_language, scripts_of_language
 
 # As in train.en-de.tsv, en-de.tsv.gz, news_en-de.tsv and en-pt_BR.tsv.
 _TAG = "[a-z]{2,3}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?"

@@ -259,14 +259,10 @@ class CorpusTasks:
 
     @functools.cached_property
     def _tokenizers(self):
-        from keras_transformer.data.prepared import (
-            SOURCE_TOKENIZER,
-            TARGET_TOKENIZER,
-        )
+        from keras_transformer.data.prepared import TOKENIZERS
         from keras_transformer.text.tokenizer import load_tokenizer
 
-        names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
-        return [load_tokenizer(self._folder / name) for name in names]
+        return [load_tokenizer(self._folder / name) for name in TOKENIZERS]
 
 
 def use_one_thread(load: Callable[[], None] | None) -> None:

@@ -11,11 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from keras_transformer.config import Config
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
-from keras_transformer.data.prepared import (
-    SOURCE_TOKENIZER,
-    TARGET_TOKENIZER,
-    PreparedData,
-)
+from keras_transformer.data.prepared import TOKENIZERS, PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     is_chinese,
@@ -106,10 +102,10 @@ def existing_tokenizers(
                 f"{token!r}"
             )
     new = (*config.symbols, *add)
-    return (
-        _with_tokens(load_tokenizer(folder / SOURCE_TOKENIZER), new),
-        _with_tokens(load_tokenizer(folder / TARGET_TOKENIZER), new),
+    source, target = (
+        _with_tokens(load_tokenizer(folder / name), new) for name in TOKENIZERS
     )
+    return source, target
 
 
 def _with_tokens(tokenizer, tokens):
@@ -122,8 +118,7 @@ def save_tokenizers(
     tokenizers: tuple[Tokenizer, Tokenizer], folder: pathlib.Path
 ) -> None:
     """Puts both tokenizers into prepared data."""
-    names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
-    for name, tokenizer in zip(names, tokenizers, strict=True):
+    for name, tokenizer in zip(TOKENIZERS, tokenizers, strict=True):
         tokenizer.save(folder / name)
 
 

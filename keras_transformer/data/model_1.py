@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Of expectation and maximisation, from equal probabilities.
 _ITERATIONS = 5
 # What is held of the pairs at once: pairs of a source and a target token of the
 # same sentence, 12 bytes each, and 40 while they are counted.
@@ -102,12 +103,11 @@ def link(
     )
 
 
-def model_1(links: Cooccurrences, iterations: int = _ITERATIONS) -> np.ndarray:
+def model_1(links: Cooccurrences) -> np.ndarray:
     """The probability that a source token becomes a target token.
 
     Args:
         links: of all sentences.
-        iterations: of expectation and maximisation, from equal probabilities.
 
     Returns:
         float64 `(P,)`, for each of `links.sources` and `links.targets`.
@@ -115,7 +115,7 @@ def model_1(links: Cooccurrences, iterations: int = _ITERATIONS) -> np.ndarray:
     rows = links.sources + 1
     tiny = np.finfo(float).tiny
     probabilities = np.ones(len(rows))
-    for _ in range(iterations):
+    for _ in range(_ITERATIONS):
         share = probabilities[links.types]  # (L,)
         if links.prior is not None:
             share *= links.prior

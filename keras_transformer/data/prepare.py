@@ -36,9 +36,8 @@ from keras_transformer.data.prepared import (
     FORMAT,
     FORMAT_VERSION,
     MANIFEST,
-    SOURCE_TOKENIZER,
-    TARGET_TOKENIZER,
     TOKENIZER_FINGERPRINTS,
+    TOKENIZERS,
     PreparedData,
     describe_corpora,
     fingerprint,
@@ -179,11 +178,7 @@ def prepare(
             "add_tokens goes with tokenizers, of a run that learns them. "
             f"Received: {len(add_tokens)} tokens without"
         )
-    inputs = _Inputs(
-        as_corpora(train),
-        parse_dev(dev),
-        as_corpora(held_out),
-    )
+    inputs = _Inputs(as_corpora(train), parse_dev(dev), as_corpora(held_out))
     config = _section(config, preset, data, inputs.train, tokenizers)
     config = with_tags(config, inputs.tagged)
     inputs.check(config)
@@ -230,7 +225,7 @@ def prepare(
         }
         manifest[TOKENIZER_FINGERPRINTS] = {
             name: load_tokenizer(folder / name).fingerprint()
-            for name in (SOURCE_TOKENIZER, TARGET_TOKENIZER)
+            for name in TOKENIZERS
         }
         # As it will be read: with lists in place of tuples.
         manifest = sealed(json.loads(json.dumps(manifest)))

@@ -30,8 +30,7 @@ FORMAT = "keras_transformer.data"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 DEV_PAIRS = "dev.tsv"
-SOURCE_TOKENIZER = "source_tokenizer"
-TARGET_TOKENIZER = "target_tokenizer"
+TOKENIZERS = ("source_tokenizer", "target_tokenizer")  # folders
 TOKENIZER_FINGERPRINTS = "tokenizer_fingerprints"
 _SEAL = "manifest_sha256"
 _FEW_PAIRS = 10_000
@@ -114,12 +113,12 @@ class PreparedData:
     @functools.cached_property
     def source_tokenizer(self) -> Tokenizer:
         """The source's tokenizer, loaded when it is first asked for."""
-        return self._tokenizer(SOURCE_TOKENIZER)
+        return self._tokenizer(TOKENIZERS[0])
 
     @functools.cached_property
     def target_tokenizer(self) -> Tokenizer:
         """The target's tokenizer, loaded when it is first asked for."""
-        return self._tokenizer(TARGET_TOKENIZER)
+        return self._tokenizer(TOKENIZERS[1])
 
     def _tokenizer(self, name):
         """A tokenizer, as it was when the data was prepared."""

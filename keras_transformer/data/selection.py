@@ -72,24 +72,18 @@ def cleaning_steps(config: DataConfig) -> list[Step]:
 
 
 def _not_leaked(config, table):
+    def without(*sides):
+        other = f"{HELD_OUT}_{sides[0]}s"
+        same = (f"{table}.{side}_key = {other}.{side}_key" for side in sides)
+        return f" ANTI JOIN {HELD_OUT} AS {other} ON {' AND '.join(same)}"
+
+    joins = {
+        "pair": without("source", "target"),
+        "source": without("source"),
+        "side": without("source") + without("target"),
+    }
     select = f"SELECT {_columns(table)} FROM {table}"
-    same = {
-        side: f"{table}.{side}_key = {HELD_OUT}_{side}s.{side}_key"
-        for side in ("source", "target")
-    }
-    join = {
-        side: f"ANTI JOIN {HELD_OUT} AS {HELD_OUT}_{side}s ON {same[side]}"
-        for side in same
-    }
-    if config.remove_leaked == "source":
-        return f"{select} {join['source']}"
-    if config.remove_leaked == "side":
-        return f"{select} {join['source']} {join['target']}"
-    return (
-        f"{select} ANTI JOIN {HELD_OUT} "
-        f"ON {table}.source_key = {HELD_OUT}.source_key "
-        f"AND {table}.target_key = {HELD_OUT}.target_key"
-    )
+    return select + joins[config.remove_leaked]
 
 
 def _columns(table):

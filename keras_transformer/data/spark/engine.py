@@ -27,7 +27,7 @@ from keras_transformer.data.corpus_tasks import (
 )
 from keras_transformer.data.keys import KEY_BITS
 from keras_transformer.data.mixing import WeightedCorpus
-from keras_transformer.data.prepared import SOURCE_TOKENIZER, TARGET_TOKENIZER
+from keras_transformer.data.prepared import TOKENIZERS
 from keras_transformer.data.selection import PAIRS, TRAIN
 from keras_transformer.data.spark.parts import corpus_parts
 from keras_transformer.data.spark.session import spark_session
@@ -214,11 +214,9 @@ class SparkEngine:
 
     def _files(self):
         folder = self._folder
-        paths = [
-            *(folder / SOURCE_TOKENIZER).iterdir(),
-            *(folder / TARGET_TOKENIZER).iterdir(),
-            *folder.glob(ALIGNMENT_MODEL),
-        ]
+        paths = [*folder.glob(ALIGNMENT_MODEL)]
+        for name in TOKENIZERS:
+            paths += (folder / name).iterdir()
         return {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in paths
