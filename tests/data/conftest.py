@@ -1,5 +1,6 @@
 """Small corpora, and one of them prepared."""
 
+import duckdb
 import pytest
 import tensorflow as tf
 
@@ -38,16 +39,54 @@ def contents(folder):
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes text or bytes to a file of that name; returns its path."""
+    """Writes text, bytes or pairs to a file of that name; returns its path."""
 
     def write_file(name, content):
         path = tmp_path / name
+        if isinstance(content, list):
+            content = "".join(
+                f"{source}\t{target}\n" for source, target in content
+            )
         if isinstance(content, str):
             content = content.encode()
         path.write_bytes(content)
         return path
 
     return write_file
+
+
+@pytest.fixture
+def prepare_text(write, tmp_path):
+    """Prepares a file of that text, or pairs; keywords are of `word_data`."""
+
+    def prepare_file(content, dev=None, **values):
+        path = write("train.tsv", content)
+        return prepare([path], tmp_path / "data", word_data(**values), dev)
+
+    return prepare_file
+
+
+@pytest.fixture
+def failing_queries(monkeypatch):
+    """Makes DuckDB raise an error at each query of which `fails` is true."""
+    connect = duckdb.connect
+
+    def fail(fails, error):
+        class Connection:
+            def __init__(self, *arguments, **options):
+                self._connection = connect(*arguments, **options)
+
+            def __getattr__(self, name):
+                return getattr(self._connection, name)
+
+            def execute(self, query):
+                if fails(query):
+                    raise error
+                return self._connection.execute(query)
+
+        monkeypatch.setattr(duckdb, "connect", Connection)
+
+    return fail
 
 
 @pytest.fixture(scope="session")

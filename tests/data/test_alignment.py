@@ -5,7 +5,6 @@ import random
 import pytest
 
 from keras_transformer.data.prepare import prepare
-from tests.data.conftest import contents
 from tests.data.test_prepare import texts
 from tests.word_data import word_data
 
@@ -21,41 +20,31 @@ def sentences(count, seed):
         yield " ".join(["the", *source]), " ".join([*target, "."])
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """Good pairs, and a fifth of bad ones: targets of the next pair."""
-    path = tmp_path_factory.mktemp("corpus") / "corpus.tsv"
-    good, bad = [*sentences(800, 1)], [*sentences(200, 2)]
-    bad = [
-        (source, bad[(i + 1) % len(bad)][1])
-        for i, (source, _) in enumerate(bad)
-    ]
-    lines = [f"{source}\t{target}\n" for source, target in good + bad]
-    path.write_text("".join(lines))
-    return path, good, bad
+GOOD = [*sentences(800, 1)]
+# Sources with the targets of the next pairs.
+_SOURCES, _TARGETS = zip(*sentences(200, 2), strict=True)
+BAD = [*zip(_SOURCES, _TARGETS[1:] + _TARGETS[:1], strict=True)]
+CONFIG = {
+    "target_language": "de",
+    "source_tokenizer": "space",
+    "target_tokenizer": "space",
+    "filters": ("alignment",),
+    "shard_size": 300,
+}
 
 
-CONFIG = word_data(
-    target_language="de",
-    source_tokenizer="space",
-    target_tokenizer="space",
-    filters=("alignment",),
-    shard_size=300,
-)
+def good_pairs(prepared):
+    """The pairs that are left, nearly all of the good ones and few others."""
+    kept = {*texts(prepared, "train")}
+    assert len(kept & {*GOOD}) > 0.97 * len(GOOD)
+    assert len(kept & {*BAD}) < 0.1 * len(BAD)
+    return kept
 
 
-def kept_pairs(prepared):
-    return {*texts(prepared, "train")}
-
-
-def test_misaligned_pairs_are_dropped_from_training(corpus, tmp_path):
-    path, good, bad = corpus
-    dev = tmp_path / "dev.tsv"
-    dev.write_text("".join(f"{a}\t{b}\n" for a, b in bad[:50]))
-    prepared = prepare([path], tmp_path / "data", CONFIG, dev)
-    kept = kept_pairs(prepared)
-    assert len(kept & {*good}) > 0.97 * len(good)
-    assert len(kept & {*bad}) < 0.1 * len(bad)
+def test_misaligned_pairs_are_dropped_from_training(prepare_text, write):
+    dev = write("dev.tsv", BAD[:50])
+    prepared = prepare_text(GOOD + BAD, dev, **CONFIG)
+    kept = good_pairs(prepared)
     cleaning = prepared.report["cleaning"]
     assert cleaning["train"]["unaligned"] == 1000 - len(kept)
     assert cleaning["dev"]["unaligned"] == 0
@@ -67,41 +56,27 @@ def test_misaligned_pairs_are_dropped_from_training(corpus, tmp_path):
 
 
 @pytest.mark.medium
-def test_a_pair_of_very_many_tokens_does_no_harm(corpus, tmp_path):
-    path, good, bad = corpus
+def test_a_pair_of_very_many_tokens_does_no_harm(prepare_text):
     long = " ".join(["x"] * 20_000)
-    path.write_text(f"{long}\t{long}\n{path.read_text()}")
-    kept = kept_pairs(prepare([path], tmp_path / "data", CONFIG))
-    assert len(kept & {*good}) > 0.97 * len(good)
-    assert len(kept & {*bad}) < 0.1 * len(bad)
+    good_pairs(prepare_text([(long, long), *GOOD, *BAD], **CONFIG))
 
 
-def test_workers_drop_the_same(corpus, tmp_path):
-    path, *_ = corpus
-    for name, workers in (("one", 1), ("two", 2)):
-        prepare([path], tmp_path / name, CONFIG, workers=workers)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+def test_two_pairs_without_a_common_word_are_kept(prepare_text):
+    prepared = prepare_text("a b\tc d\ne f\tg h\n", **CONFIG)
+    assert prepared.counts["train"] == 2
 
 
-def test_two_pairs_without_a_common_word_are_kept(tmp_path):
-    (tmp_path / "two.tsv").write_text("a b\tc d\ne f\tg h\n")
-    prepared = prepare([tmp_path / "two.tsv"], tmp_path / "data", CONFIG)
-    assert len(kept_pairs(prepared)) == 2
-
-
-def test_where_nothing_fits_nothing_is_dropped(tmp_path):
+def test_where_nothing_fits_nothing_is_dropped(prepare_text):
     sources, targets = zip(*sentences(2000, 3), strict=True)
     shifted = zip(sources, targets[1:] + targets[:1], strict=True)
-    path = tmp_path / "bad.tsv"
-    path.write_text("".join(f"{a}\t{b}\n" for a, b in shifted))
     with pytest.warns(UserWarning, match="alignment drops nothing"):
-        prepared = prepare([path], tmp_path / "data", CONFIG)
+        prepared = prepare_text([*shifted], **CONFIG)
     assert prepared.counts["train"] == 2000
     assert prepared.report["alignment_limit"] is None
 
 
-def test_repeated_pairs_do_not_vouch_for_themselves(corpus, tmp_path):
-    path, good, bad = corpus
-    prepared = prepare([f"{path}*3"], tmp_path / "data", CONFIG)
+def test_repeated_pairs_do_not_vouch_for_themselves(write, tmp_path):
+    train = [f"{write('train.tsv', GOOD + BAD)}*3"]
+    prepared = prepare(train, tmp_path / "data", word_data(**CONFIG))
     dropped = prepared.report["cleaning"]["train"]["unaligned"] / 3
-    assert 0.9 * len(bad) < dropped < len(bad) + 0.03 * len(good)
+    assert 0.9 * len(BAD) < dropped < len(BAD) + 0.03 * len(GOOD)

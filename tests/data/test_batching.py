@@ -15,12 +15,10 @@ from keras_transformer.data.batching import (
     report_damaged_shards,
 )
 from keras_transformer.data.model_inputs import FRAME_LENGTHS, pair_batches
-from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
 from tests.data.conftest import stored_ids
 from tests.processes import run_python
-from tests.word_data import word_data
 
 # Four shards of about 100 pairs: each a pool; two of them together; one pool
 # from all; two or more pools from each.
@@ -143,17 +141,16 @@ def test_an_epoch_has_every_pair_once(
     two_epochs, stored, shuffle_buffer, sentences
 ):
     batches, epochs = two_epochs(shuffle_buffer, sentences)
-    for found in epochs:
+    for batches.epoch, found in enumerate(epochs):
         assert sorted(pairs_in(found)) == stored["train"]
         assert len(found) == batches.batches_per_epoch
+        for features, labels in [] if sentences else found:
+            assert features["source_ids"].size <= 200
+            assert labels.size <= 200
+        share = padding_share(found)
+        assert batches.padding_share() == pytest.approx(share, abs=1e-12)
+        assert 0 < share < 0.2
     assert int(batches.dataset.cardinality()) == batches.batches_per_epoch
-
-
-def test_no_batch_exceeds_its_tokens_on_either_side(two_epochs):
-    _, epochs = two_epochs(130, None)
-    for features, labels in epochs[0]:
-        assert labels.size <= 200
-        assert features["source_ids"].size <= 200
 
 
 def test_a_pair_longer_than_a_batch_is_one_alone(prepared):
@@ -274,12 +271,6 @@ def test_evaluation_has_every_pair_once_shortest_first(prepared, stored):
     assert len(batches_of(by_sentences)) == -(-400 // 64)
 
 
-def test_evaluation_of_a_missing_split_is_refused(corpus, tmp_path):
-    prepared = prepare([corpus], tmp_path / "out", word_data())
-    with pytest.raises(InputError, match="has no dev split. Has: train"):
-        evaluation_batches(prepared, "dev", batch_tokens=200)
-
-
 def test_text_in_batches_is_that_of_its_records(prepared, stored, pairs):
     tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
     made = pair_batches(pairs, *tokenizers, max_length=100, batch_sentences=2)
@@ -301,14 +292,6 @@ def test_paragraphs_share_smaller_batches(prepared):
     assert sum(rows for rows, _ in shapes) == 21
     assert max(length for _, length in shapes) == 402
     assert all(rows * length <= 2048 for rows, length in shapes)
-
-
-def test_planned_padding_share_is_that_of_the_batches(prepared):
-    batches = training(prepared)
-    batches.epoch = 4
-    share = padding_share(batches.dataset.as_numpy_iterator())
-    assert batches.padding_share() == pytest.approx(share, abs=1e-12)
-    assert 0 < share < 0.2
 
 
 def reader():
@@ -368,11 +351,9 @@ def test_damage_that_left_no_trace_is_told_too(prepared):
             raise tf.errors.DataLossError(None, None, "corrupted record")
 
 
-def test_empty_shards_do_no_harm(write, tmp_path):
-    pairs = zip("abcdefgh", "一二三四五六七八", strict=True)
-    path = write("a.tsv", "".join(f"{s}\t{t}\n" for s, t in pairs))
-    config = word_data(shard_size=1)
-    prepared = prepare([path], tmp_path / "out", config)
+def test_empty_shards_do_no_harm(prepare_text):
+    pairs = [*zip("abcdefgh", "一二三四五六七八", strict=True)]
+    prepared = prepare_text(pairs, shard_size=1)
     assert 0 in prepared.shard_sizes("train")
     batches = training(prepared, shuffle_buffer=2)
     found = batches_of(batches.dataset)

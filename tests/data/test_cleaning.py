@@ -1,10 +1,6 @@
 import pytest
 
-from keras_transformer.data.cleaning import (
-    Cleaner,
-    CleaningReport,
-    script_hint,
-)
+from keras_transformer.data.cleaning import Cleaner, CleaningReport, script_hint
 from tests.word_data import word_data
 
 LATIN = {"source_language": "en", "target_language": "de"}

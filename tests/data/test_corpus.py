@@ -171,17 +171,6 @@ def test_what_cannot_be_read_is_named(tmp_path, read):
         list(read([tmp_path]))
 
 
-def test_unreadable_file_is_named(write, monkeypatch):
-    path = write("a.tsv", TABLE)
-
-    def refuse(*arguments):
-        raise PermissionError(13, "Permission denied", path)
-
-    monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(InputError, match=r"a\.tsv: Permission denied"):
-        list(read_pairs([path]))
-
-
 @pytest.mark.parametrize("spec", ["a,b,c", "a,", ",b"])
 def test_spec_names_one_file_or_two(spec):
     with pytest.raises(InputError, match=r"expected FILE.tsv or SOURCE,TARGET"):
@@ -189,9 +178,9 @@ def test_spec_names_one_file_or_two(spec):
 
 
 def test_memory_does_not_grow_with_the_corpus(write):
-    path = write("a.tsv", "a sentence\tanother sentence\n" * 100_000)
+    path = write("a.tsv", "a sentence\tanother sentence\n" * 40_000)
     count, peak = peak_memory(lambda: sum(1 for _ in read_pairs([path])))
-    assert count == 100_000
+    assert count == 40_000
     # What other threads of the process allocate meanwhile counts, too. Held,
-    # the pairs take 19 million bytes.
+    # the pairs take 8 million bytes.
     assert peak < 3_000_000

@@ -115,19 +115,14 @@ def test_units_without_both_texts_are_counted(write):
     file = CorpusFile(write("a.tmx", content), languages=("en", "de"))
     assert list(file_pairs(file)) == [("", ""), ("a", "b"), ("a", "b")]
     file = CorpusFile(write("a.xlf", XLIFF_1))
-    assert [bool(any(pair)) for pair in file_pairs(file)] == [
-        True,
-        False,
-        False,
-        True,
-    ]
+    found = [any(pair) for pair in file_pairs(file)]
+    assert found == [True, False, False, True]
 
 
 def test_elements_may_be_in_each_other_to_any_depth(write):
     deep = "<hi>" * 2000 + "Open" + "</hi>" * 2000
     path = write("a.tmx", tmx({"en": deep, "de": "Auf", "fr": ""}))
-    file = CorpusFile(path, languages=("en", "de"))
-    assert list(file_pairs(file)) == [("Open", "Auf")]
+    assert list(file_pairs(CorpusFile(path))) == [("Open", "Auf")]
 
 
 def test_white_space_takes_no_time(write):
@@ -160,17 +155,14 @@ def test_a_language_of_several_variants_is_the_one_that_is_named(write):
     assert [next(each)[1] for each in pairs] == ["Auf", "Öffnen", "Öffnen"]
 
 
-def test_a_variant_is_found_however_its_tag_is_spelled(write):
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [("zh-TW", "免費。"), ("zh-HK", "免費。"), ("zh", "免费。")],
+)
+def test_a_variant_is_found_however_its_tag_is_spelled(write, tag, text):
     unit = {"en-us": "Free.", "zh_CN": "免费。", "zh_tw": "免費。"}
-    path = write("a.jsonl", json.dumps(unit))
-    for tag, text in (
-        ("zh-TW", "免費。"),
-        ("zh-HK", "免費。"),
-        ("zh", "免费。"),
-    ):
-        assert pairs_of(CorpusFile(path, languages=("en", tag))) == [
-            ("Free.", text)
-        ]
+    file = CorpusFile(write("a.jsonl", json.dumps(unit)), languages=("en", tag))
+    assert pairs_of(file) == [("Free.", text)]
 
 
 def test_rows_have_more_than_texts_and_texts_that_lack(write):
@@ -245,18 +237,15 @@ def test_memory_does_not_grow_with_the_file(write):
 
 
 def test_data_is_prepared_in_the_direction_that_is_asked_for(write, tmp_path):
-    units = [
-        {"en": f"Open file{n}", "de": f"Datei{n} auf", "fr": "Ouvrir"}
-        for n in range(20)
-    ]
+    unit = {"en": "a file", "de": "Datei", "fr": ""}
     config = DataConfig(
         source_language="de",
         target_language="en",
         source_tokenizer="space",
         target_tokenizer="space",
     )
-    path = write("a.tmx.xz", lzma.compress(tmx(*units).encode()))
+    path = write("a.tmx.xz", lzma.compress(tmx(unit).encode()))
     data = prepare([path], tmp_path / "data", config)
-    assert data.counts["train"] == 20
-    assert "Datei7" in data.source_tokenizer.tokens()
-    assert "file7" in data.target_tokenizer.tokens()
+    assert data.counts["train"] == 1
+    assert "Datei" in data.source_tokenizer.tokens()
+    assert "file" in data.target_tokenizer.tokens()

@@ -29,7 +29,7 @@ def texts(prepared, split):
     return sorted(zip(*sides, strict=True))
 
 
-def test_folder_has_what_the_manifest_says(prepared):
+def test_folder_and_manifest(prepared, corpus):
     shards = [f"train-0000{n}-of-00004.tfrecord" for n in range(4)]
     others = (
         "dev-00000-of-00001.tfrecord dev.lengths.npy dev.tsv manifest.json "
@@ -38,11 +38,6 @@ def test_folder_has_what_the_manifest_says(prepared):
     names = [*shards, *others.split()]
     assert sorted(os.listdir(prepared.path)) == sorted(names)
     assert [path.name for path in prepared.files("train")] == shards
-    assert prepared.counts == {"train": 400, "dev": 2}
-    prepared.verify()
-
-
-def test_manifest_tells_where_the_data_comes_from(prepared, corpus):
     manifest = json.loads((prepared.path / "manifest.json").read_text())
     assert manifest["input"]["train"] == [describe_file(corpus)]
     programs = {"keras_transformer", "python", "tensorflow", "tensorflow-text"}
@@ -62,9 +57,8 @@ def test_unknown_tokens_of_dev_are_counted(prepared):
     assert sizes["target"] == prepared.target_tokenizer.vocabulary_size
 
 
-def test_every_reason_is_counted(write, tmp_path):
-    path = write(
-        "a.tsv",
+def test_every_reason_is_counted(prepare_text):
+    prepared = prepare_text(
         "a b c\t中文字\n"  # kept
         "a b c \t中文字\n"  # duplicate once stripped
         "a b c\t中文字\r\n"  # duplicate
@@ -76,9 +70,9 @@ def test_every_reason_is_counted(write, tmp_path):
         "a b c d\t这个汉字\n"  # duplicate once simplified
         "a\t中中中\n"  # kept: as uneven as may be
         f"a b c d\t{'中' * 10}\n",  # kept: as long as may be
+        max_length=10,
+        max_length_ratio=3.0,
     )
-    config = word_data(max_length=10, max_length_ratio=3.0)
-    prepared = prepare([path], tmp_path / "out", config)
     cleaning = prepared.report["cleaning"]["train"]
     assert {name: count for name, count in cleaning.items() if count} == {
         "read": 11,
@@ -123,31 +117,21 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"simplify_chinese": False},
-        {"target_language": "zh-TW"},
-        {"target_language": "zh_Hant_HK"},
-        {"target_language": "yue"},
-    ],
+    "options", [{"simplify_chinese": False}, {"target_language": "zh-TW"}]
 )
-def test_chinese_stays_traditional_where_it_should(write, tmp_path, options):
-    path = write("a.tsv", "a b c d\t這個漢字\n")
-    config = word_data(**options)
-    prepared = prepare([path], tmp_path / "out", config)
+def test_chinese_stays_traditional_where_it_should(prepare_text, options):
+    prepared = prepare_text("a b c d\t這個漢字\n", **options)
     assert texts(prepared, "train") == [("a b c d", "這個漢字")]
-    run = types.SimpleNamespace(config=Config(data=config))
+    run = types.SimpleNamespace(config=Config(data=prepared.config))
     assert as_references(run, ["這個漢字"]) == ["這個漢字"]
 
 
-def test_text_of_any_characters_passes(write, tmp_path):
+def test_text_of_any_characters_passes(prepare_text):
     pairs = [
         (f"a {n} \x0b\x85\u2028x", f"ü\x01\"'{'目' * (n % 7)}{n}")
         for n in range(100)
     ]
-    path = write("a.tsv", "".join(f"{s}\t{t}\n" for s, t in pairs))
-    config = word_data(max_length_ratio=0.0)
-    prepared = prepare([path], tmp_path / "out", config, 0.5)
+    prepared = prepare_text(pairs, 0.5, max_length_ratio=0.0)
     dev = list(prepared.dev_pairs())
     assert prepared.counts["train"] == len(dev) == 50
     assert set(dev) < set(pairs)
@@ -197,20 +181,12 @@ def test_leaked_pairs_are_removed_from_training(
 
 
 def test_held_out_files_guard_training_too(write, corpus, pairs, tmp_path):
-    lines = ["\t".join(pair) + "\n" for pair in pairs]
     config = word_data(remove_leaked="pair")
-    results = []
-    for number, dev in enumerate(
-        [None, 0.1, write("dev.tsv", "".join(lines[:2]))]
-    ):
-        prepared = prepare(
-            [corpus],
-            tmp_path / str(number),
-            config,
-            dev,
-            held_out=[write("test.tsv", "".join(lines[2:]))],
-        )
-        results.append(prepared)
+    held_out = [write("test.tsv", pairs[2:])]
+    results = [
+        prepare([corpus], tmp_path / str(n), config, dev, held_out=held_out)
+        for n, dev in enumerate([None, 0.1, write("dev.tsv", pairs[:2])])
+    ]
     leaked = [r.report["cleaning"]["train"]["leaked"] for r in results]
     assert leaked == [3, 3, 5]
     assert results[0].counts == {"train": 397}
@@ -228,18 +204,16 @@ def test_held_out_files_guard_training_too(write, corpus, pairs, tmp_path):
     ],
 )
 def test_a_vocabulary_shared_with_chinese_leaves_others_as_they_are(
-    write, tmp_path, language, sources
+    prepare_text, language, sources
 ):
-    pairs = zip(sources, ("東京很廣", "貓看見"), strict=True)
-    path = write("a.tsv", "".join(f"{a}\t{b}\n" for a, b in pairs) * 3)
-    config = word_data(
+    pairs = [*zip(sources, ("東京很廣", "貓看見"), strict=True)]
+    prepared = prepare_text(
+        pairs * 3,
         source_language=language,
-        target_language="zh",
         source_tokenizer="sentencepiece",
         target_tokenizer="sentencepiece",
         shared_vocabulary=True,
     )
-    prepared = prepare([path], tmp_path / "out", config)
     tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
     assert tokenizers[0].tokens() == tokenizers[1].tokens()
     expected = zip(sources, ("东京很广", "猫看见"), strict=True)
@@ -267,59 +241,56 @@ def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
 
 # Bad input: one line, and nothing left behind.
 
-REFUSED = {
-    "no file": ([], "no training file"),
-    "pipe": (["pipe"], "is a pipe or a device. Accepted: a file"),
-    "all dropped": (
+FILES = {
+    "good.tsv": [("a b", "中文"), ("c", "字")],
+    "lonely.tsv": "a\tb\nlonely\n",
+    "long.tsv": [("a b", "中文中文"), ("a", "中文")],
+    "one.tsv": [("a", "中"), ("a", "文")],
+    "yes.tsv": [(f"w{n}", "是") for n in range(50)],
+}
+GOOD = ["good.tsv"]
+REFUSED = [
+    ([], "no training file", {}),
+    (["pipe"], "is a pipe or a device. Accepted: a file", {}),
+    (
         ["long.tsv"],
         r"train: no sentence pair is left \(read 2, kept 0, empty 0, .*"
         "over_long 1, length_ratio 1",
+        {},
     ),
-    "none sampled": (["good.tsv*1e-9"], "no sentence pair is left"),
-    "bad dev": (["good.tsv"], r"lonely\.tsv, line 2: one", "lonely.tsv"),
-    "weighted dev": (
-        ["good.tsv"],
-        "a weight. Accepted: a dev file",
-        "good.tsv*2",
-    ),
-    **{
-        f"fraction {fraction}": (["good.tsv"], "above 0 and below 1", fraction)
+    (["good.tsv*1e-9"], "no sentence pair is left", {}),
+    (GOOD, r"lonely\.tsv, line 2: one", {"dev": "lonely.tsv"}),
+    (GOOD, "a weight. Accepted: a dev file", {"dev": "good.tsv*2"}),
+    *(
+        (GOOD, "above 0 and below 1", {"dev": fraction})
         for fraction in (0.0, 1.0, -0.1, 2, "1.5")
-    },
-}
+    ),
+    (GOOD, "leaves a split empty", {"dev": 0.0001}),
+    (["one.tsv"], "2 pairs leaves a split empty", {"dev": 0.9}),
+    (["yes.tsv"], "whose translations few others have", {"dev": 0.5}),
+    (GOOD, "need data.remove_leaked", {"held_out": GOOD}),
+]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused(write, tmp_path, monkeypatch, name):
+@pytest.mark.parametrize(("train", "match", "options"), REFUSED)
+def test_bad_input_is_refused(
+    write, tmp_path, monkeypatch, train, match, options
+):
     monkeypatch.chdir(tmp_path)
-    write("good.tsv", "a b\t中文\nc\t字\n")
-    write("lonely.tsv", "a\tb\nlonely\n")
-    write("long.tsv", "a b\t中文中文\na\t中文\n")
+    for name, content in FILES.items():
+        write(name, content)
     os.mkfifo("pipe")
-    refused(*REFUSED[name][:1], tmp_path, *REFUSED[name][1:])
+    refused(train, tmp_path, match, **options)
 
 
-def refused(train, folder, match, dev=None, **options):
+def refused(train, folder, match, **options):
     out = folder / "goal" / "out"
-    out.parent.mkdir(exist_ok=True)
+    out.parent.mkdir()
     config = word_data(max_length=3, max_length_ratio=1.0)
     with pytest.raises(InputError, match=match) as caught:
-        prepare(train, out, config, dev, **options)
+        prepare(train, out, config, **options)
     assert "\n" not in str(caught.value)
     assert os.listdir(out.parent) == []
-
-
-def test_held_out_files_without_a_guard_are_refused(corpus, tmp_path):
-    says = "need data.remove_leaked"
-    refused([corpus], tmp_path, says, held_out=[corpus])
-
-
-def test_fraction_that_gives_an_empty_split(write, corpus, tmp_path):
-    refused([corpus], tmp_path, "leaves a split empty", 0.0001)
-    one_source = write("one.tsv", "a\t中\na\t文\n")
-    refused([one_source], tmp_path, "2 pairs leaves a split empty", 0.9)
-    answers = write("yes.tsv", "".join(f"w{n}\t是\n" for n in range(50)))
-    refused([answers], tmp_path, "whose translations few others have", 0.5)
 
 
 def test_goal_that_holds_something_is_refused_and_untouched(corpus, tmp_path):
@@ -332,24 +303,13 @@ def test_goal_that_holds_something_is_refused_and_untouched(corpus, tmp_path):
 @pytest.mark.parametrize(
     "files", ["pairs/000000", "source_tokens/000000", "train"]
 )
-def test_full_disk(corpus, tmp_path, monkeypatch, files):
-    connect = duckdb.connect
-
-    class Full:
-        """A connection that can't write some files."""
-
-        def __init__(self, **options):
-            self._connection = connect(**options)
-
-        def __getattr__(self, name):
-            return getattr(self._connection, name)
-
-        def execute(self, query):
-            if query.startswith("COPY") and f"/{files}.parquet'" in query:
-                raise duckdb.IOException("IO Error: No space left on device")
-            return self._connection.execute(query)
-
-    monkeypatch.setattr(duckdb, "connect", Full)
+def test_full_disk(corpus, tmp_path, failing_queries, files):
+    failing_queries(
+        lambda query: (
+            query.startswith("COPY") and f"/{files}.parquet'" in query
+        ),
+        duckdb.IOException("IO Error: No space left on device"),
+    )
     refused([corpus], tmp_path, "out: the disk is full; nothing was written")
 
 
@@ -396,12 +356,13 @@ def test_tokenizers_of_other_settings_are_refused(prepared, corpus, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def numbered(word, count):
+    return [(f"{word} {n}", f"字{n}") for n in range(count)]
+
+
 def test_weights_repeat_and_sample_after_deduplication(write, tmp_path):
-    real = write("real.tsv", "".join(f"a {n}\t字{n}\n" for n in range(20)))
-    made = write(
-        "made.tsv",
-        "".join(f"b {n}\t字{n}\n" for n in range(1000)) + "a 1\t字1\n",
-    )
+    real = write("real.tsv", numbered("a", 20))
+    made = write("made.tsv", [*numbered("b", 1000), ("a 1", "字1")])
     prepared = prepare(
         [f"{real}*2.5", f"{made}*0.3#BT"], tmp_path / "out", word_data()
     )
@@ -434,8 +395,8 @@ def test_a_pair_of_two_corpora_counts_for_the_first(write, tmp_path):
 
 
 def test_temperature_repeats_small_languages(write, tmp_path):
-    large = write("large.tsv", "".join(f"a {n}\t字{n}\n" for n in range(400)))
-    small = write("small.tsv", "".join(f"b {n}\t字{n}\n" for n in range(100)))
+    large = write("large.tsv", numbered("a", 400))
+    small = write("small.tsv", numbered("b", 100))
     prepared = prepare(
         [f"{large}#2zh", f"{small}#2ja"],
         tmp_path / "out",
@@ -446,10 +407,10 @@ def test_temperature_repeats_small_languages(write, tmp_path):
 
 
 def test_tags_are_tokens_of_the_source_in_every_split(write, tmp_path):
-    lines = "".join(f"<BT> a {n}\t字{n}\n" for n in range(200))
+    train = write("a.tsv", numbered("<BT> a", 200))
     dev = write("dev.tsv", "x 1\t文1\n")
     prepared = prepare(
-        [f"{write('a.tsv', lines)}#2zh"],
+        [f"{train}#2zh"],
         tmp_path / "out",
         word_data(source_tags=("<BT>",)),
         f"{dev}#2zh",
@@ -473,10 +434,10 @@ def test_a_tag_hides_no_leak(write, tmp_path, before, tag):
 
 
 def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
-    path = write("a.tsv", "".join(f"a {n}\t字{n}\n" for n in range(20)))
+    path = write("a.tsv", numbered("a", 20))
     same = write("same.tsv", path.read_text())
     changed = write("changed.tsv", path.read_text() + "e\t字\n")
-    specs = [path, same, changed, *(f"{path}{s}" for s in ("*2", "#x", "#y"))]
+    specs = [path, same, changed, f"{path}*2", f"{path}#x"]
     found = [
         prepare([spec], tmp_path / str(n), word_data())
         for n, spec in enumerate(specs)
@@ -489,8 +450,7 @@ def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
 
 
 def test_no_shard_is_full_of_copies(write, tmp_path):
-    lines = "".join(f"a {n}\t字{n}\n" for n in range(500))
-    path = write("a.tsv", lines)
+    path = write("a.tsv", numbered("a", 500))
     config = word_data(shard_size=200)
     prepared = prepare([f"{path}*3.5"], tmp_path / "out", config)
     shards = [
@@ -503,37 +463,32 @@ def test_no_shard_is_full_of_copies(write, tmp_path):
 
 
 def test_swapped_columns_are_told(write, tmp_path):
-    rows = [f"{target}\t{source}\n" for source, target in map(pair, range(20))]
-    table = write("pairs.tsv", "".join(rows))
+    """Of each file of training by its rows, of one by its name, of others."""
+    swapped = [pair(number)[::-1] for number in range(20)]
+    table = write("pairs.tsv", swapped)
     sides = write("a.zh", "一只猫\n"), write("a.en", "a cat\n")
-    with pytest.warns(UserWarning, match="swapped") as caught:
-        kt.prepare([table, sides], tmp_path / "data", word_data())
-    said = [str(warning.message) for warning in caught]
-    assert f"{table}: the columns are swapped: " in said[0]
-    assert said[1].startswith(f"{sides[0]},{sides[1]}: the columns are")
-    assert len(said) == 2
-    assert {warning.filename for warning in caught} == {__file__}
-
-
-def test_names_and_other_files_that_are_swapped_are_told(write, tmp_path):
-    held_out = write("test.zh", "一只猫\n"), write("test.en", "a cat\n")
     named = write("a.zh-en.tsv", "a cat\t一只猫\n")
+    held_out = write("test.zh", "一只猫\n"), write("test.en", "a cat\n")
     with pytest.warns(UserWarning, match="swapped") as caught:
         kt.prepare(
-            [named],
+            [table, sides, named],
             tmp_path / "data",
             word_data(remove_leaked="side"),
             held_out=[held_out],
         )
-    by_name, of_held_out = [str(warning.message) for warning in caught]
-    assert "by its name the columns are swapped: zh comes first" in by_name
-    assert of_held_out.startswith(f"{held_out[0]},{held_out[1]}: the columns")
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == 4
+    assert f"{table}: the columns are swapped: " in said[0]
+    assert said[1].startswith(f"{sides[0]},{sides[1]}: the columns are")
+    assert "by its name the columns are swapped: zh comes first" in said[2]
+    assert said[3].startswith(f"{held_out[0]},{held_out[1]}: the columns")
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
     """By side, and in the manifest."""
-    text = "".join(f"the cat saw {n} mice\t猫看0次。\n" for n in range(50, 90))
-    other = write("other.tsv", text)
+    pairs = [(f"the cat saw {n} mice", "猫看0次。") for n in range(50, 90)]
+    other = write("other.tsv", pairs)
     with pytest.warns(UserWarning, match="unknown") as caught:
         found = prepare(
             [other], tmp_path / "a", word_data(), tokenizers=prepared.path
@@ -556,23 +511,24 @@ def test_text_that_is_spelled_in_bytes_is_unknown(corpus, write, tmp_path):
     first = prepare([corpus], tmp_path / "first", config)
     shares = first.manifest["report"]["train_unknown_share"]
     assert shares["source"] == 0
-    text = "".join(f"ŵŷẁ ẃýþ {n} ǿæĸ\t猫看0次。\n" for n in range(50, 90))
+    pairs = [(f"ŵŷẁ ẃýþ {n} ǿæĸ", "猫看0次。") for n in range(50, 90)]
+    other = write("other.tsv", pairs)
     with pytest.warns(UserWarning, match="source tokens .* spelled in bytes"):
-        prepare(
-            [write("other.tsv", text)],
-            tmp_path / "second",
-            config,
-            tokenizers=first.path,
-        )
+        prepare([other], tmp_path / "more", config, tokenizers=first.path)
 
 
-@pytest.mark.parametrize("kind", ["word", "sentencepiece"])
-@pytest.mark.parametrize("name", [b"a?b", b"caf\xe9?", b"%s*'\"[1]"])
-def test_a_folder_of_any_name(corpus, tmp_path, name, kind):
+def test_a_folder_of_any_name(corpus, tmp_path):
     config = word_data(
-        source_tokenizer=kind, source_vocabulary_size=60, shard_size=100
+        source_tokenizer="sentencepiece",
+        source_vocabulary_size=60,
+        shard_size=100,
     )
-    data = prepare([corpus], tmp_path / os.fsdecode(name) / "data", config, 0.2)
+    data = prepare(
+        [corpus],
+        tmp_path / os.fsdecode(b"a?b caf\xe9 %s*'\"[1]") / "data",
+        config,
+        0.2,
+    )
     data.verify()
     batches = TrainingBatches(data, batch_tokens=1000, shuffle_buffer=100)
     assert sum(len(labels) for _, labels in batches.dataset) > 100
@@ -580,8 +536,7 @@ def test_a_folder_of_any_name(corpus, tmp_path, name, kind):
 
 @pytest.mark.medium
 def test_many_preparations_in_a_process_are_quiet(write, tmp_path, caplog):
-    rows = "".join(f"a cat saw {n}\t猫看{n}次\n" for n in range(40))
-    path = write("a.tsv", rows)
+    path = write("a.tsv", [(f"a cat {n}", f"猫看{n}次") for n in range(40)])
     config = word_data(
         target_tokenizer="sentencepiece", target_vocabulary_size=40
     )

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.data.records import (
-    Ids,
-    parse,
-    serialize,
-    write_shard,
-)
+from keras_transformer.data.records import Ids, parse, serialize, write_shard
 
 PAIRS = [([5, 6, 7], [8]), ([], [9, 10]), ([11], [])]
 

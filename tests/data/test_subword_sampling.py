@@ -33,10 +33,7 @@ def tokenizers(prepared):
 def training(prepared, seed=1):
     sampling = SubwordSampling(tokenizers(prepared), 0.2, (60, 60), seed)
     return TrainingBatches(
-        prepared,
-        batch_tokens=1000,
-        shuffle_buffer=60,
-        sampling=sampling,
+        prepared, batch_tokens=1000, shuffle_buffer=60, sampling=sampling
     )
 
 
@@ -56,6 +53,7 @@ def texts(prepared, batches):
     return sorted(pairs)
 
 
+@pytest.mark.medium
 def test_pieces_follow_from_seed_and_epoch(pieces):
     check_epochs(functools.partial(training, pieces))
 
@@ -100,9 +98,3 @@ def test_both_sides_are_drawn_where_both_have_pieces(corpus, tmp_path):
         assert sum((get(b) != 0).sum() for b in drawn) > sum(
             (get(b) != 0).sum() for b in stored
         )
-
-
-def test_the_configuration_decides(pieces):
-    assert subword_sampling(Config(), tokenizers(pieces)) is None
-    config = Config().updated({"training": {"subword_sampling": 0.1}})
-    assert subword_sampling(config, tokenizers(pieces)) is not None
