@@ -1,3 +1,4 @@
+import functools
 import re
 
 import pytest
@@ -138,9 +139,13 @@ CASES = {
 }
 
 
+# One for each language: its graph is traced once.
+splitter_of = functools.cache(SentenceSplitter)
+
+
 def split(texts, language, **options):
     """Lists of (gap, sentence) of each text."""
-    splitter = SentenceSplitter(language, **options)
+    splitter = splitter_of(language, **options)
     found = splitter.split(tf.constant([as_bytes(t) for t in texts]))
     parts = [[] for _ in texts]
     for row, gap, text in zip(
@@ -220,12 +225,10 @@ def test_sentences_and_gaps_are_the_text_byte_by_byte(texts, language, short):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=40), st.sampled_from(GROUPS))
 def test_what_looks_like_a_sentence_is_one(texts, language):
-    splitter = SentenceSplitter(language, "", tf.strings.length, 30)
-    for text, parts in zip(
-        texts,
-        split(texts, language, count_tokens=tf.strings.length, max_tokens=30),
-        strict=True,
-    ):
+    options = {"count_tokens": tf.strings.length, "max_tokens": 30}
+    splitter = splitter_of(language, **options)
+    found = split(texts, language, **options)
+    for text, parts in zip(texts, found, strict=True):
         if splitter.are_sentences(tf.constant([text])):
             assert parts == [(b"", text)]
 

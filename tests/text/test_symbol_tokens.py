@@ -45,24 +45,20 @@ def test_symbols_are_the_tokens_after_the_tags(tokenizer):
     assert not set(SYMBOLS) & set(tokenizer.tokens()[len(first) :])
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "{}",
-        "{0}{0}",
-        "a{}b",
-        "a {} b",
-        "⟨{}⟩",
-        "1{}6",
-        "⟨1{}6⟩",
-        "猫{}猫",
-        '"{}".',
-    ],
+PATTERNS = (
+    *("{}", "{0}{0}", "a{}b", "a {} b", "⟨{}⟩", "1{}6", "⟨1{}6⟩", "猫{}猫"),
+    '"{}".',
 )
-def test_each_is_one_token_whatever_is_around(tokenizer, pattern):
-    for symbol in SYMBOLS:
-        tokens = tokens_of(tokenizer, pattern.format(symbol))
-        assert tokens.count(symbol) == pattern.count("{")
+
+
+def test_each_is_one_token_whatever_is_around(tokenizer):
+    cases = [(each, symbol) for each in PATTERNS for symbol in SYMBOLS]
+    texts = [pattern.format(symbol) for pattern, symbol in cases]
+    tokens = tokenizer.tokens()
+    rows = tokenizer.tokenize(texts).to_list()
+    for (pattern, symbol), row in zip(cases, rows, strict=True):
+        found = [tokens[i] for i in row].count(symbol)
+        assert found == pattern.count("{"), (pattern, symbol)
 
 
 @pytest.mark.parametrize(
