@@ -5,6 +5,7 @@ import random
 import pytest
 
 from keras_transformer.data.prepare import prepare
+from tests.data.conftest import contents
 from tests.data.test_prepare import texts
 from tests.word_data import word_data
 
@@ -59,6 +60,14 @@ def test_misaligned_pairs_are_dropped_from_training(prepare_text, write):
 def test_a_pair_of_very_many_tokens_does_no_harm(prepare_text):
     long = " ".join(["x"] * 20_000)
     good_pairs(prepare_text([(long, long), *GOOD, *BAD], **CONFIG))
+
+
+@pytest.mark.medium
+def test_workers_drop_the_same(write, tmp_path):
+    path, config = write("train.tsv", GOOD + BAD), word_data(**CONFIG)
+    for workers in (1, 2):
+        prepare([path], tmp_path / f"{workers}", config, workers=workers)
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
 def test_two_pairs_without_a_common_word_are_kept(prepare_text):
