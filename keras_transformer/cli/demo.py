@@ -27,7 +27,7 @@ from keras_transformer.cli.console import (
     table,
     visible,
 )
-from keras_transformer.cli.options import add_number
+from keras_transformer.cli.options import add_options
 from keras_transformer.cli.train import training_progress
 from keras_transformer.config.presets import preset
 from keras_transformer.errors import InputError
@@ -38,30 +38,28 @@ SHOWN = 10  # held-out sentences translated at the end
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--work",
-        default="runs/demo",
-        metavar="FOLDER",
-        help="for data and run; an earlier demo's is replaced "
-        "(default: runs/demo)",
+    work = (
+        "for data and run; an earlier demo's is replaced (default: runs/demo)"
     )
-    parser.add_argument(
-        "--out",
-        default="saved_models/demo",
-        metavar="FOLDER",
-        help="for the export (default: saved_models/demo)",
-    )
-    add_number(parser, "--epochs", "default: the preset's")
-    add_number(
+    add_options(parser, {"--work FOLDER": work}, default="runs/demo")
+    out = "for the export (default: saved_models/demo)"
+    add_options(parser, {"--out FOLDER": out}, default="saved_models/demo")
+    add_options(
         parser,
-        "--sentences",
-        "training pairs of the built-in corpus (default: all)",
+        {
+            "--epochs N": "default: the preset's",
+            "--sentences N": "training pairs of the built-in corpus (default: "
+            "all)",
+        },
+        type=int,
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
     started = time.monotonic()
-    request = _request(arguments.epochs)
+    epochs = arguments.epochs
+    change = {} if epochs is None else {"training": {"epochs": epochs}}
+    request = TrainingRequest("demo", [(change, "--epochs")])
     _ = request.config  # What isn't accepted is refused at once.
     load_tensorflow()
     from keras_transformer.evaluation.significance import score_text
@@ -75,10 +73,14 @@ def run(arguments: argparse.Namespace) -> None:
     corpus = _write_corpus(work, arguments.sentences)
     prepared = _prepare(work)
     say(f"prepared {prepared.counts['train']:,} pairs")
-    run = _train(work, prepared, request)
+    run = train_run(
+        prepared, work / "run", request, observe=training_progress, say=say
+    )
+    say(best_epoch(run))
     evaluation = _evaluate(run, corpus.test)
     page = _write_report(work, run, evaluation)
-    report = _export(run, arguments.out, corpus.dev)
+    texts = [source for source, _ in _spread(corpus.dev, SHOWN)]
+    report = export(run, arguments.out, warmup_texts=texts, progress=say)
     seconds = time.monotonic() - started
     _print_translations(report.path, _spread(corpus.test, SHOWN))
     held_out = prepared.counts["dev"] + len(corpus.test)
@@ -176,23 +178,6 @@ def _prepare(work):
         )
 
 
-def _request(epochs):
-    change = {} if epochs is None else {"training": {"epochs": epochs}}
-    return TrainingRequest("demo", [(change, "--epochs")])
-
-
-def _train(work, prepared, request):
-    run = train_run(
-        prepared,
-        work / "run",
-        request,
-        observe=training_progress,
-        say=say,
-    )
-    say(best_epoch(run))
-    return run
-
-
 def _evaluate(run, pairs):
     from keras_transformer.api.evaluation import evaluate
 
@@ -215,11 +200,6 @@ def _write_report(work, run, evaluation):
     path = work / "report.html"
     write_text(path, report_page(report))
     return path
-
-
-def _export(run, out, dev):
-    texts = [source for source, _ in _spread(dev, SHOWN)]
-    return export(run, out, warmup_texts=texts, progress=say)
 
 
 def _spread(pairs, count):

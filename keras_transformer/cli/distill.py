@@ -19,7 +19,7 @@ from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Stages, load_tensorflow, say
 from keras_transformer.cli.options import (
     add_ensemble_option,
-    add_number,
+    add_options,
     add_process_options,
     add_search_options,
     add_weights_option,
@@ -28,45 +28,37 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.cli.prepare import describe
 
-_RETRIES = 2
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--teacher", required=True, metavar="RUN", help="a trained run"
+    add_options(
+        parser,
+        {
+            "--teacher RUN": "a trained run",
+            "--data FOLDER": "prepared data",
+            "--out FOLDER": "new folder",
+        },
+        required=True,
     )
     add_ensemble_option(parser)
-    parser.add_argument(
-        "--data", required=True, metavar="FOLDER", help="prepared data"
+    count = (
+        "so many translations of each source, at most --beam-size (default: 1)"
     )
-    parser.add_argument(
-        "--out", required=True, metavar="FOLDER", help="new folder"
+    add_options(parser, {"--n-best N": count}, type=int, default=1)
+    mix = (
+        "how often an epoch has original pairs and translated ones, each "
+        "weight as prepare has it: 0.5 takes half of the pairs, 2 each of them "
+        "two times (default: 0:1, translations alone)"
     )
-    add_number(
-        parser,
-        "--n-best",
-        "so many translations of each source, at most --beam-size (default: 1)",
-        default=1,
-    )
-    parser.add_argument(
-        "--mix",
-        metavar="ORIGINAL:TRANSLATED",
-        default="0:1",
-        help="how often an epoch has original pairs and translated ones, "
-        "each weight as prepare has it: 0.5 takes half of the pairs, 2 each "
-        "of them two times (default: 0:1, translations alone)",
-    )
+    add_options(parser, {"--mix ORIGINAL:TRANSLATED": mix}, default="0:1")
     add_weights_option(parser)
     add_search_options(parser)
     add_process_options(parser)
-    add_number(
-        parser,
-        "--retries",
+    retries = (
         "how often sentences whose translation failed are tried again "
-        f"(default: {_RETRIES})",
-        type=integer(0),
-        default=_RETRIES,
+        "(default: %(default)s)"
     )
+    number = {"type": integer(0), "default": 2}
+    add_options(parser, {"--retries N": retries}, **number)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -30,9 +30,10 @@ from keras_transformer.cli.console import (
     table,
 )
 from keras_transformer.cli.options import (
+    SEVERAL,
     add_ensemble_option,
     add_json_option,
-    add_number,
+    add_options,
     add_pairs_option,
     add_run_option,
     add_search_options,
@@ -50,81 +51,64 @@ from keras_transformer.system.machine import usable_cores
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     add_run_option(group)
-    group.add_argument(
-        "--ctranslate2",
-        metavar="FOLDER",
-        help="what `export --format ctranslate2` wrote; its cross-entropy is "
-        "that of tokens that may be generated",
+    text = (
+        "what `export --format ctranslate2` wrote; its cross-entropy is that "
+        "of tokens that may be generated"
     )
+    add_options(group, {"--ctranslate2 FOLDER": text})
     add_pairs_option(parser)
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)
     add_search_options(parser, ("sentences",))
-    parser.add_argument(
-        "--documents",
-        action="store_true",
-        help="also score what is between two blank lines, translated as one "
-        "text and sentence by sentence",
-    )
-    _add_scoring_options(parser)
-    _add_comparison_options(parser)
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        help="gets the translations, a line for each pair; gzip if its name "
-        "ends in .gz",
-    )
-    parser.add_argument(
-        "--report",
-        metavar="FILE",
-        help="gets an HTML page: scores by length, best and worst sentences, "
-        "repetition",
+    _add_scoring_options(parser.add_argument_group("how it is scored"))
+    _add_comparison_options(parser.add_argument_group("compared with others"))
+    add_options(
+        parser,
+        {
+            "--documents": "also score what is between two blank lines, "
+            "translated as one text and sentence by sentence",
+            "--output FILE": "gets the translations, a line for each pair; "
+            "gzip if its name ends in .gz",
+            "--report FILE": "gets an HTML page: scores by length, best and "
+            "worst sentences, repetition",
+        },
     )
     add_json_option(parser)
 
 
-def _add_scoring_options(parser):
-    group = parser.add_argument_group("how it is scored")
-    group.add_argument(
-        "--tokenize",
-        metavar="NAME",
-        help="sacreBLEU's tokenizer for BLEU, such as 13a, intl, zh, char or "
-        "none, for text that is tokenized (default: the language's)",
-    )
-    group.add_argument(
-        "--lowercase",
-        action="store_true",
-        help="score without regard to case, as lower-cased results are "
-        "reported",
-    )
-    add_number(
+def _add_scoring_options(group):
+    add_options(
         group,
-        "--paired-bs-n",
-        "resamples of intervals and of the paired bootstrap (default: 1000; "
-        "0: no intervals)",
+        {
+            "--tokenize NAME": "sacreBLEU's tokenizer for BLEU, such as 13a, "
+            "intl, zh, char or none, for text that is tokenized (default: the "
+            "language's)",
+            "--lowercase": "score without regard to case, as lower-cased "
+            "results are reported",
+        },
     )
-    add_number(group, "--seed", "of what is drawn (default: 12345)")
+    add_options(
+        group,
+        {
+            "--paired-bs-n N": "resamples of intervals and of the paired "
+            "bootstrap (default: 1000; 0: no intervals)",
+            "--seed N": "of what is drawn (default: 12345)",
+        },
+        type=int,
+    )
 
 
-def _add_comparison_options(parser):
-    group = parser.add_argument_group("compared with others")
-    group.add_argument(
-        "--against",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="RUN|FILE",
-        help="other runs, searched with the same options, or files of "
-        "translations, a line for each pair, whose Chinese is simplified where "
-        "the references' is; tests are the paired bootstrap (Koehn 2004) and "
-        "paired approximate randomisation (Riezler & Maxwell 2005)",
+def _add_comparison_options(group):
+    others = (
+        "other runs, searched with the same options, or files of translations, "
+        "a line for each pair, whose Chinese is simplified where the "
+        "references' is; tests are the paired bootstrap (Koehn 2004) and "
+        "paired approximate randomisation (Riezler & Maxwell 2005)"
     )
-    add_number(
-        group,
-        "--paired-ar-n",
-        "trials of the paired approximate randomisation (default: 10000)",
-    )
+    add_options(group, {"--against RUN|FILE": others}, default=[], **SEVERAL)
+    trials = "trials of the paired approximate randomisation (default: 10000)"
+    add_options(group, {"--paired-ar-n N": trials}, type=int)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -30,9 +30,10 @@ from keras_transformer.api.exporting import (
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
+    SEVERAL,
     add_ensemble_option,
     add_json_option,
-    add_number,
+    add_options,
     add_run_option,
     add_search_options,
     add_shortlist_option,
@@ -53,21 +54,18 @@ _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_option(parser)
-    parser.add_argument(
-        "--out",
-        metavar="FOLDER",
-        help="the model's folder, which holds its versions; with --format "
-        "keras or ctranslate2 a new folder",
+    add_options(
+        parser,
+        {
+            "--out FOLDER": "the model's folder, which holds its versions; "
+            "with --format keras or ctranslate2 a new folder",
+            "--verify-only FOLDER": "exports nothing: runs every check on a "
+            "version folder, on the latest version of a model's folder, or on "
+            "a folder of another format",
+        },
     )
-    parser.add_argument(
-        "--verify-only",
-        metavar="FOLDER",
-        help="exports nothing: runs every check on a version folder, on the "
-        "latest version of a model's folder, or on a folder of another format",
-    )
-    add_number(
-        parser, "--model-version", "default: one above the highest there"
-    )
+    version = "default: one above the highest there"
+    add_options(parser, {"--model-version N": version}, type=int)
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)
@@ -79,14 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "auto measures speed and BLEU on --dev and takes the fastest that "
         "loses at most 0.2 BLEU (default: as the run's search, float32)",
     )
-    parser.add_argument(
-        "--dev",
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="pairs, as evaluate takes them, for --precision auto; with int8 "
-        "for the ranges of what is multiplied, which makes it faster",
+    dev = (
+        "pairs, as evaluate takes them, for --precision auto; with int8 for "
+        "the ranges of what is multiplied, which makes it faster"
     )
+    add_options(parser, {"--dev FILE": dev}, **SEVERAL)
     parser.add_argument(
         "--format",
         choices=FORMATS,

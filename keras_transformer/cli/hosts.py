@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import say_as, tell_error
-from keras_transformer.cli.options import add_number, flag, integer
+from keras_transformer.cli.options import add_options, flag, integer
 from keras_transformer.errors import InputError
 from keras_transformer.training.joining import LAUNCHERS, STATUS, Meeting
 from keras_transformer.version import versions
@@ -38,24 +38,21 @@ def add_host_options(parser: argparse.ArgumentParser) -> None:
         "of Slurm, Open MPI, Kubernetes or Cloud TPU (auto, the default), or "
         "of the one that is named; with --backend jax",
     )
-    parser.add_argument(
-        "--coordinator",
-        metavar="HOST:PORT",
-        help="or with hosts that are started by hand: where the first of them "
-        "listens, the same for all",
+    coordinator = (
+        "or with hosts that are started by hand: where the first of them "
+        "listens, the same for all"
     )
-    add_number(
-        parser, "--num-processes", "how many hosts there are", type=integer(1)
-    )
-    add_number(
-        parser, "--process-id", "which of them this is, from 0, the first", "I"
-    )
-    add_number(
+    add_options(parser, {"--coordinator HOST:PORT": coordinator})
+    index = "which of them this is, from 0, the first"
+    add_options(parser, {"--process-id I": index}, type=int)
+    add_options(
         parser,
-        "--join-timeout",
-        f"how long hosts wait for each other (default: {JOIN_SECONDS})",
-        "SECONDS",
-        integer(1),
+        {
+            "--num-processes N": "how many hosts there are",
+            "--join-timeout SECONDS": "how long hosts wait for each other "
+            f"(default: {JOIN_SECONDS})",
+        },
+        type=integer(1),
     )
 
 

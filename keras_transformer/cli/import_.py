@@ -19,17 +19,13 @@ example:
 import argparse
 
 from keras_transformer.cli.console import load_tensorflow, say, table
+from keras_transformer.cli.options import add_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder",
-        metavar="MODEL",
-        help="the folder of its files, or its name on Hugging Face's hub",
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="FOLDER", help="the run's folder"
-    )
+    model = "the folder of its files, or its name on Hugging Face's hub"
+    add_options(parser, {"folder MODEL": model})
+    add_options(parser, {"--out FOLDER": "the run's folder"}, required=True)
     parser.add_argument(
         "--positions",
         choices=("tensor2tensor", "sinusoidal"),
@@ -38,20 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default); sinusoidal: as transformers does, for a model that was "
         "trained further there",
     )
-    for side in ("source", "target"):
-        parser.add_argument(
-            f"--{side}-language",
-            metavar="CODE",
-            help="default: as the folder says",
-        )
-    parser.add_argument(
-        "--source-prefix",
-        metavar="CODE",
-        type=str,
-        default="",
-        help="language code before each source that has none, such as "
-        ">>cmn_Hans<<",
+    as_said = "default: as the folder says"
+    languages = ("--source-language CODE", "--target-language CODE")
+    add_options(parser, dict.fromkeys(languages, as_said))
+    prefix = (
+        "language code before each source that has none, such as >>cmn_Hans<<"
     )
+    code = {"type": str, "default": ""}
+    add_options(parser, {"--source-prefix CODE": prefix}, **code)
     parser.add_argument(
         "--punctuation",
         choices=("auto", "none", "moses"),

@@ -2,7 +2,7 @@
 
 import argparse
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from keras_transformer.config import Config, DecodingConfig
@@ -14,6 +14,8 @@ from keras_transformer.system.yaml_text import NotYaml, load_yaml
 # What does the work.
 Options: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
 LOCAL, SPARK = "local", "spark"
+# Of an option that takes several values, and may be repeated.
+SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
 # Keys of the configuration that have an option of their own.
 _OWN = {
     "source_language": "code such as en; may be left out where files have it "
@@ -64,16 +66,22 @@ def integer(least: int, most: int | None = None) -> Callable[[str], int]:
     return convert
 
 
-def add_number(
-    parser: Options,
-    name: str,
-    text: str,
-    metavar: str = "N",
-    type: Callable[[str], Any] = int,
-    **options: Any,
+def add_options(
+    parser: Options, texts: Mapping[str, str], **options: Any
 ) -> None:
-    """An option that takes a number; `options` are `add_argument`'s."""
-    parser.add_argument(name, metavar=metavar, type=type, help=text, **options)
+    """Options by what a user types: "--input FILE", or "--json" for a flag.
+
+    Args:
+        parser: gets them.
+        texts: help by option.
+        options: `add_argument`'s, for all that take a value.
+    """
+    for typed, text in texts.items():
+        name, _, metavar = typed.partition(" ")
+        if metavar:
+            parser.add_argument(name, metavar=metavar, help=text, **options)
+        else:
+            parser.add_argument(name, action="store_true", help=text)
 
 
 def seconds(text: str) -> float:
@@ -95,12 +103,11 @@ def add_engine_options(parser: Options, spark: str) -> None:
         help=f"spark: {spark} (extra [spark]). Default: local, this process "
         "and its workers",
     )
-    parser.add_argument(
-        "--master",
-        metavar="URL",
-        help="Spark's cluster, such as spark://HOST:7077 or yarn (default: "
-        "spark-submit's, or this machine's cores, local[*])",
+    cluster = (
+        "Spark's cluster, such as spark://HOST:7077 or yarn (default: "
+        "spark-submit's, or this machine's cores, local[*])"
     )
+    add_options(parser, {"--master URL": cluster})
 
 
 def check_engine_options(arguments: argparse.Namespace) -> None:
@@ -125,32 +132,26 @@ def is_given(value: object) -> bool:
 
 def add_run_option(parser: Options, **options: Any) -> None:
     """The folder of a run; `options` are `add_argument`'s."""
-    parser.add_argument(
-        "--run", metavar="FOLDER", help="a run's folder", **options
-    )
+    add_options(parser, {"--run FOLDER": "a run's folder"}, **options)
 
 
 def add_ensemble_option(parser: Options) -> None:
     """Other runs that translate together with a run."""
-    parser.add_argument(
-        "--ensemble",
-        action="append",
-        default=[],
-        metavar="RUN",
-        help="a run of the same prepared data that translates together with "
-        "it, by the mean of their probabilities; may be repeated",
+    text = (
+        "a run of the same prepared data that translates together with it, by "
+        "the mean of their probabilities; may be repeated"
     )
+    add_options(parser, {"--ensemble RUN": text}, action="append", default=[])
 
 
 def add_shortlist_option(parser: Options) -> None:
     """Pairs that suggest which tokens a search looks at."""
-    parser.add_argument(
-        "--shortlist",
-        metavar="FILE",
-        help="pairs, as prepare takes them: translations of a run are searched "
+    text = (
+        "pairs, as prepare takes them: translations of a run are searched "
         "among tokens that these suggest, which is faster where its vocabulary "
-        "is large",
+        "is large"
     )
+    add_options(parser, {"--shortlist FILE": text})
 
 
 def add_model_options(
@@ -159,46 +160,34 @@ def add_model_options(
     """A run or an export; returns the group, of which one is required."""
     group = parser.add_mutually_exclusive_group(required=True)
     add_run_option(group)
-    group.add_argument(
-        "--saved-model",
-        metavar="FOLDER",
-        help="an export: a version, or the folder of versions (newest)",
-    )
+    text = "an export: a version, or the folder of versions (newest)"
+    add_options(group, {"--saved-model FOLDER": text})
     return group
 
 
 def add_pairs_option(parser: argparse.ArgumentParser) -> None:
     """Files of sentence pairs."""
-    parser.add_argument(
-        "--input",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="FILE",
-        help="TSV files or SOURCE,TARGET pairs of files",
-    )
+    text = "TSV files or SOURCE,TARGET pairs of files"
+    add_options(parser, {"--input FILE": text}, required=True, **SEVERAL)
 
 
 def add_json_option(
     parser: argparse.ArgumentParser, text: str = "one JSON object"
 ) -> None:
     """Output for programs."""
-    parser.add_argument("--json", action="store_true", help=text)
+    add_options(parser, {"--json": text})
 
 
 def add_process_options(parser: argparse.ArgumentParser) -> None:
     """The processes that translate, and the threads of each."""
-    add_number(
+    add_options(
         parser,
-        "--workers",
-        "processes that translate; 1: this one. Default: as many as "
-        "there are cores, 1 for little text or with a GPU",
-        type=integer(1),
-    )
-    add_number(
-        parser,
-        "--threads",
-        "of each process (default: 1, the fastest with a worker a core)",
+        {
+            "--workers N": "processes that translate; 1: this one. Default: as "
+            "many as there are cores, 1 for little text or with a GPU",
+            "--threads N": "of each process (default: 1, the fastest with a "
+            "worker a core)",
+        },
         type=integer(1),
     )
 
@@ -228,12 +217,8 @@ def add_settings(
                     ),
                     help=_OWN[key],
                 )
-    parser.add_argument(
-        "--set",
-        action=_Setting,
-        metavar="SECTION.KEY=VALUE",
-        help=f"one value, such as {_EXAMPLES[sections[0]]}; may be repeated",
-    )
+    text = f"one value, such as {_EXAMPLES[sections[0]]}; may be repeated"
+    add_options(parser, {"--set SECTION.KEY=VALUE": text}, action=_Setting)
     keys = [f"{section}: {', '.join(_types(section))}" for section in sections]
     parser.add_argument_group("keys of --set", "\n".join(keys))
 
@@ -302,14 +287,12 @@ def add_config_options(
         parser, sections, own: see `add_settings`.
         auto: the help on what "auto" does.
     """
-    parser.add_argument(
-        "--preset",
-        metavar="NAME",
-        help=f"a recipe: {', '.join(PRESETS)}, or {AUTO} (default): {auto}",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="YAML file with any of the keys below"
-    )
+    recipes = ", ".join(PRESETS)
+    texts = {
+        "--preset NAME": f"a recipe: {recipes}, or {AUTO} (default): {auto}",
+        "--config FILE": "YAML file with any of the keys below",
+    }
+    add_options(parser, texts)
     add_settings(parser, sections, own)
 
 
@@ -335,14 +318,12 @@ def config_changes(
 
 def add_placeholder_option(parser: Options, why: str) -> None:
     """Regular expressions of a user's own marks."""
-    parser.add_argument(
-        "--placeholder",
-        action="append",
-        default=[],
-        metavar="REGEX",
-        help="what is markup, too, beside tags, entities, %%s, {name}, "
-        f"addresses and the like, such as '~(?=\\w)'; may be repeated; {why}",
+    text = (
+        "what is markup, too, beside tags, entities, %%s, {name}, addresses "
+        f"and the like, such as '~(?=\\w)'; may be repeated; {why}"
     )
+    more = {"action": "append", "default": []}
+    add_options(parser, {"--placeholder REGEX": text}, **more)
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:

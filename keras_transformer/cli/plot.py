@@ -21,6 +21,8 @@ from keras_transformer.cli.console import (
     visible,
 )
 from keras_transformer.cli.options import (
+    SEVERAL,
+    add_options,
     add_settings,
     add_weights_option,
     decoding_config,
@@ -60,26 +62,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=list(KINDS),
         help="of picture, one of those below",
     )
-    parser.add_argument(
-        "--run",
-        nargs="+",
-        action="extend",
-        metavar="FOLDER",
-        help="a run's folder; several for runs-compared",
+    runs = {"--run FOLDER": "a run's folder; several for runs-compared"}
+    add_options(parser, runs, **SEVERAL)
+    add_options(
+        parser,
+        {
+            "--data FOLDER": "what `prepare` made",
+            "--text TEXT": "a sentence to translate",
+            "--translation TRANSLATION": "to look at, in place of the "
+            "run's own",
+            "--out FILE": "ends in .svg or .png (default: KIND.svg here)",
+        },
     )
-    parser.add_argument("--data", metavar="FOLDER", help="what `prepare` made")
-    parser.add_argument("--text", help="a sentence to translate")
-    parser.add_argument(
-        "--translation", help="to look at, in place of the run's own"
-    )
-    parser.add_argument(
-        "--layer",
-        type=int,
-        nargs="+",
-        action="extend",
-        metavar="N",
-        help="of attention, from 1 (default: all)",
-    )
+    layers = {"--layer N": "of attention, from 1 (default: all)"}
+    add_options(parser, layers, type=int, **SEVERAL)
     add_weights_option(parser)
     add_settings(parser, ("decoding",), ("beam_size",))
     parser.add_argument(
@@ -87,11 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("en", "zh"),
         default="en",
         help="of the labels (default: en)",
-    )
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        help="ends in .svg or .png (default: KIND.svg here)",
     )
     kinds = [f"{name:<17}  {kind.summary}" for name, kind in KINDS.items()]
     parser.add_argument_group("kinds of pictures", "\n".join(kinds))
@@ -155,7 +146,14 @@ def _draw_attention(part):
     """A function that draws the "encoder", "decoder" or "cross" part."""
 
     def draw(arguments, language):
-        sentence = _sentence_attention(arguments)
+        run, model = _run_and_model(arguments)
+        sentence = plots.sentence_attention(
+            run,
+            model,
+            arguments.text,
+            arguments.translation,
+            decoding_config(run.config, arguments),
+        )
         rows, columns = {
             "encoder": (sentence.source_tokens, sentence.source_tokens),
             "decoder": (sentence.input_tokens, sentence.input_tokens),
@@ -175,7 +173,10 @@ def _draw_attention(part):
 
 
 def _draw_lengths(arguments, language):
-    return plots.plot_lengths(_training_lengths(arguments), language=language)
+    from keras_transformer.data.prepared import PreparedData
+
+    lengths = PreparedData.load(arguments.data).lengths("train")
+    return plots.plot_lengths(lengths, language=language)
 
 
 def _draw_beam_tree(arguments, language):
@@ -207,46 +208,21 @@ def _run_and_model(arguments):
     return run, run.load_model(arguments.weights or "best")
 
 
-def _sentence_attention(arguments):
-    run, model = _run_and_model(arguments)
-    return plots.sentence_attention(
-        run,
-        model,
-        arguments.text,
-        arguments.translation,
-        decoding_config(run.config, arguments),
-    )
-
-
-def _training_lengths(arguments):
-    from keras_transformer.data.prepared import PreparedData
-
-    return PreparedData.load(arguments.data).lengths("train")
-
-
 _SENTENCE, _LOOK = ("run", "text"), ("weights", "translation", "layer", "set")
 KINDS = {
     "training-curves": Kind(
         "loss, BLEU, rate and speed by epoch", _draw_training_curves, ("run",)
     ),
-    "attention-encoder": Kind(
-        "what source tokens attend to",
-        _draw_attention("encoder"),
-        _SENTENCE,
-        _LOOK,
-    ),
-    "attention-decoder": Kind(
-        "what target tokens attend to",
-        _draw_attention("decoder"),
-        _SENTENCE,
-        _LOOK,
-    ),
-    "attention-cross": Kind(
-        "what target tokens read of the source",
-        _draw_attention("cross"),
-        _SENTENCE,
-        _LOOK,
-    ),
+    **{
+        f"attention-{part}": Kind(
+            f"what {summary}", _draw_attention(part), _SENTENCE, _LOOK
+        )
+        for part, summary in {
+            "encoder": "source tokens attend to",
+            "decoder": "target tokens attend to",
+            "cross": "target tokens read of the source",
+        }.items()
+    },
     "lengths": Kind("sentence lengths of a corpus", _draw_lengths, ("data",)),
     "beam-tree": Kind(
         "what a beam search looked at",

@@ -31,9 +31,10 @@ from keras_transformer.cli.console import (
     visible,
 )
 from keras_transformer.cli.options import (
+    SEVERAL,
     add_config_options,
     add_engine_options,
-    add_number,
+    add_options,
     add_placeholder_option,
     check_engine_options,
     config_changes,
@@ -46,59 +47,40 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--train",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="FILE[*WEIGHT][#TAG]",
-        help="files, or SOURCE,TARGET pairs of files; *0.3 takes 30 %% of "
-        "a file's pairs, *3 each of them three times, #BT puts the token <BT> "
-        "before their sources; may be repeated",
+    train = (
+        "files, or SOURCE,TARGET pairs of files; *0.3 takes 30 %% of a file's "
+        "pairs, *3 each of them three times, #BT puts the token <BT> before "
+        "their sources; may be repeated"
     )
-    parser.add_argument(
-        "--dev",
-        action="append",
-        metavar="FILE|FRACTION",
-        help="development set, or the share of the corpus to take for it",
+    corpora = {"--train FILE[*WEIGHT][#TAG]": train}
+    add_options(parser, corpora, required=True, **SEVERAL)
+    dev = "development set, or the share of the corpus to take for it"
+    add_options(parser, {"--dev FILE|FRACTION": dev}, action="append")
+    held_out = (
+        "test sets whose sentences data.remove_leaked keeps out of training, "
+        "as those of a --dev file"
     )
-    parser.add_argument(
-        "--held-out",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="test sets whose sentences data.remove_leaked keeps out of "
-        "training, as those of a --dev file",
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="FOLDER", help="new folder"
-    )
-    parser.add_argument(
-        "--tokenizers",
-        metavar="FOLDER",
-        help="use the tokenizers of a run or of prepared data, make no new "
-        "ones",
-    )
-    parser.add_argument(
-        "--add-tokens",
-        metavar="FILE",
-        help="tokens, one a line, that these get where they lack them, such as "
-        "those of a script; train --from learns them",
-    )
-    parser.add_argument(
-        "--terms",
-        metavar="FILE",
-        help="TSV of terms and their translations, which are annotated in a "
-        "share of the sources, as phrases of the corpus are; see --term-share",
+    add_options(parser, {"--held-out FILE": held_out}, default=[], **SEVERAL)
+    add_options(parser, {"--out FOLDER": "new folder"}, required=True)
+    add_options(
+        parser,
+        {
+            "--tokenizers FOLDER": "use the tokenizers of a run or of prepared "
+            "data, make no new ones",
+            "--add-tokens FILE": "tokens, one a line, that these get where "
+            "they lack them, such as those of a script; train --from learns "
+            "them",
+            "--terms FILE": "TSV of terms and their translations, which are "
+            "annotated in a share of the sources, as phrases of the corpus "
+            "are; see --term-share",
+        },
     )
     add_placeholder_option(parser, "with --markup symbols")
-    add_number(
-        parser,
-        "--workers",
+    workers = (
         "processes; 1: only this one (default: one a core where the corpus is "
-        "large enough)",
+        "large enough)"
     )
+    add_options(parser, {"--workers N": workers}, type=int)
     add_engine_options(
         parser,
         "Apache Spark makes the same data of corpora larger than a machine",

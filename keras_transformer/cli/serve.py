@@ -23,7 +23,12 @@ import time
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import load_tensorflow, say
-from keras_transformer.cli.options import add_number, flag, integer, seconds
+from keras_transformer.cli.options import (
+    add_options,
+    flag,
+    integer,
+    seconds,
+)
 from keras_transformer.errors import InputError, not_installed
 from keras_transformer.exporting.ctranslate2_folder import require_ctranslate2
 from keras_transformer.exporting.registry.version_folders import version_folders
@@ -63,36 +68,22 @@ _TICK = 0.1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """All flags, with TensorFlow Serving's names where it has them."""
     models = parser.add_argument_group("what is served")
-    models.add_argument(
-        "folder",
-        nargs="?",
-        metavar="FOLDER",
-        help="the same as --model_base_path",
-    )
-    models.add_argument(
-        "--model_base_path",
-        metavar="FOLDER",
-        help="of one model: it holds the version folders; with --engine "
-        "ctranslate2 also one export itself, as version 1",
-    )
-    models.add_argument(
-        "--model_name",
-        metavar="NAME",
-        help="its name in requests (default: the folder's)",
-    )
-    models.add_argument(
-        "--model_config_file",
-        metavar="FILE",
-        help="several models: a ModelServerConfig text proto",
-    )
-    add_number(
+    folder = {"folder FOLDER": "the same as --model_base_path"}
+    add_options(models, folder, nargs="?")
+    add_options(
         models,
-        "--file_system_poll_wait_seconds",
-        "between two looks for new versions; 0: one look (default: 1)",
-        "S",
-        seconds,
-        default=1.0,
+        {
+            "--model_base_path FOLDER": "of one model: it holds the version "
+            "folders; with --engine ctranslate2 also one export itself, as "
+            "version 1",
+            "--model_name NAME": "its name in requests (default: the folder's)",
+            "--model_config_file FILE": "several models: a ModelServerConfig "
+            "text proto",
+        },
     )
+    poll = "between two looks for new versions; 0: one look (default: 1)"
+    texts = {"--file_system_poll_wait_seconds S": poll}
+    add_options(models, texts, type=seconds, default=1.0)
     models.add_argument(
         "--engine",
         choices=engines.ENGINES,
@@ -107,20 +98,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_ports(group):
-    group.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="to listen on; 0.0.0.0 is all (default: %(default)s)",
-    )
+    host = "to listen on; 0.0.0.0 is all (default: %(default)s)"
+    add_options(group, {"--host ADDRESS": host}, default="127.0.0.1")
     port = integer(0, 2**16 - 1)
-    for name, kind, default, metavar, text in (
-        ("port", port, 8500, "N", "of gRPC; 0 is none"),
-        ("rest_api_port", port, 8501, "N", "of REST; 0 is none"),
-        ("rest_api_timeout_in_ms", int, 30000, "MS", "for a REST request"),
+    for option, kind, default, text in (
+        ("--port N", port, 8500, "of gRPC; 0 is none"),
+        ("--rest_api_port N", port, 8501, "of REST; 0 is none"),
+        ("--rest_api_timeout_in_ms MS", int, 30000, "for a REST request"),
     ):
         text = f"{text} (default: %(default)s)"
-        add_number(group, f"--{name}", text, metavar, kind, default=default)
+        add_options(group, {option: text}, type=kind, default=default)
 
 
 def _add_batching(group):
@@ -133,18 +120,14 @@ def _add_batching(group):
         metavar="true|false",
         help="run requests of several clients together",
     )
-    group.add_argument(
-        "--batching_parameters_file",
-        metavar="FILE",
-        help="a BatchingParameters text proto",
-    )
-    add_number(
-        group,
-        "--tensorflow_intra_op_parallelism",
+    file = "a BatchingParameters text proto"
+    add_options(group, {"--batching_parameters_file FILE": file})
+    threads = (
         "threads of an operation (default: the cores divided by "
-        "num_batch_threads)",
-        default=0,
+        "num_batch_threads)"
     )
+    texts = {"--tensorflow_intra_op_parallelism N": threads}
+    add_options(group, texts, type=int, default=0)
 
 
 def _add_limits(group):
@@ -152,27 +135,19 @@ def _add_limits(group):
     for name, text in _LIMITS.items():
         text = f"{text} (default: %(default)s)"
         metavar, kind = ("S", seconds) if "seconds" in name else ("N", int)
-        default = defaults[name]
-        add_number(group, flag(name), text, metavar, kind, default=default)
-    group.add_argument(
-        "--allowed_hosts",
-        metavar="NAME[,NAME...]",
-        help="names by which REST may be asked, such as .example.com; * is "
-        "any. Addresses and localhost always may (default: this machine's "
-        "names on a loopback address, otherwise *)",
-    )
-    group.add_argument(
-        "--no-access-log", action="store_true", help="log no requests"
-    )
-    group.add_argument(
-        "--log-text",
-        action="store_true",
-        help="log what requests say, too",
-    )
-    group.add_argument(
-        "--no-page",
-        action="store_true",
-        help="no page for people at / of the REST port",
+        texts = {f"{flag(name)} {metavar}": text}
+        add_options(group, texts, type=kind, default=defaults[name])
+    add_options(
+        group,
+        {
+            "--allowed_hosts NAME[,NAME...]": "names by which REST may be "
+            "asked, such as .example.com; * is any. Addresses and localhost "
+            "always may (default: this machine's names on a loopback address, "
+            "otherwise *)",
+            "--no-access-log": "log no requests",
+            "--log-text": "log what requests say, too",
+            "--no-page": "no page for people at / of the REST port",
+        },
     )
 
 

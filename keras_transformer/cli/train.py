@@ -41,6 +41,7 @@ from keras_transformer.cli.console import (
 from keras_transformer.cli.hosts import add_host_options, joined, meeting
 from keras_transformer.cli.options import (
     add_config_options,
+    add_options,
     config_changes,
 )
 from keras_transformer.config.presets import AUTO, PRESETS
@@ -55,25 +56,22 @@ BACKENDS = ("tensorflow", "jax")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", metavar="FOLDER", help="prepared data")
-    parser.add_argument("--out", metavar="FOLDER", help="the run's folder")
-    parser.add_argument(
-        "--print-config",
-        action="store_true",
-        help="train nothing: print the configuration as YAML, which --config "
-        "takes",
+    add_options(
+        parser,
+        {
+            "--data FOLDER": "prepared data",
+            "--out FOLDER": "the run's folder",
+            "--print-config": "train nothing: print the configuration as YAML, "
+            "which --config takes",
+            "--resume": "go on with the run in --out",
+        },
     )
-    parser.add_argument(
-        "--from",
-        dest="initial",
-        metavar="RUN",
-        help="start from that run's best weights: same tokenizers, same model, "
-        "and its decoding unless --set or a named preset says otherwise; with "
-        "other numbers of layers, some are left out or copied",
+    origin = (
+        "start from that run's best weights: same tokenizers, same model, and "
+        "its decoding unless --set or a named preset says otherwise; with "
+        "other numbers of layers, some are left out or copied"
     )
-    parser.add_argument(
-        "--resume", action="store_true", help="go on with the run in --out"
-    )
+    add_options(parser, {"--from RUN": origin}, dest="initial")
     parser.add_argument(
         "--backend",
         choices=BACKENDS,

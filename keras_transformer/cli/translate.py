@@ -48,7 +48,7 @@ from keras_transformer.cli.options import (
     add_engine_options,
     add_ensemble_option,
     add_model_options,
-    add_number,
+    add_options,
     add_process_options,
     add_search_options,
     add_shortlist_option,
@@ -108,16 +108,14 @@ _GO_WITH: dict[str, tuple[str, ...]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = add_model_options(parser)
-    group.add_argument(
-        "--ctranslate2",
-        metavar="FOLDER",
-        help="what `export --format ctranslate2` wrote; runs on the processor",
-    )
-    group.add_argument(
-        "--server",
-        metavar="URL",
-        help="of TensorFlow Serving or `serve`: http://HOST:8501 (REST) or "
-        "grpc://HOST:8500",
+    add_options(
+        group,
+        {
+            "--ctranslate2 FOLDER": "what `export --format ctranslate2` wrote; "
+            "runs on the processor",
+            "--server URL": "of TensorFlow Serving or `serve`: "
+            "http://HOST:8501 (REST) or grpc://HOST:8500",
+        },
     )
     parser.add_argument(
         "text",
@@ -126,46 +124,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="what is translated, in place of lines of a file",
     )
-    parser.add_argument(
-        "--input",
-        metavar="FILE",
-        help="lines, plain or packed, or a document; default: stdin",
-    )
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        help="default: stdout; gzip if its name ends in .gz",
+    add_options(
+        parser,
+        {
+            "--input FILE": "lines, plain or packed, or a document; default: "
+            "stdin",
+            "--output FILE": "default: stdout; gzip if its name ends in .gz",
+        },
     )
     _add_document_options(parser)
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)
     add_request_options(parser)
-    parser.add_argument(
-        "--glossary",
-        metavar="FILE",
-        help="TSV of terms and the translations that are wanted of them, none "
-        "of one that stays; for models of data with --term-share",
+    text = (
+        "TSV of terms and the translations that are wanted of them, none of "
+        "one that stays; for models of data with --term-share"
     )
+    add_options(parser, {"--glossary FILE": text})
     add_search_options(parser, ("sentences",))
     add_process_options(parser)
     _add_shard_options(parser)
     of_server = parser.add_argument_group("with --server")
-    of_server.add_argument(
-        "--model", metavar="NAME", help="its name there (default: default)"
-    )
-    add_number(of_server, "--version", "its version (default: the latest)")
-    of_server.add_argument(
-        "--label", metavar="NAME", help="of a version, such as stable"
-    )
-    add_number(
+    add_options(
         of_server,
-        "--timeout",
-        "seconds for a batch, its retries included "
-        f"(default: {SERVER_TIMEOUT:g})",
-        "S",
-        float,
+        {
+            "--model NAME": "its name there (default: default)",
+            "--label NAME": "of a version, such as stable",
+        },
     )
+    latest = "its version (default: the latest)"
+    add_options(of_server, {"--version N": latest}, type=int)
+    text = (
+        "seconds for a batch, its retries included "
+        f"(default: {SERVER_TIMEOUT:g})"
+    )
+    add_options(of_server, {"--timeout S": text}, type=float)
 
 
 def _add_document_options(parser):
@@ -178,21 +172,15 @@ def _add_document_options(parser):
         choices=FORMATS,
         help="of --input (default: by its name; lines of any other)",
     )
-    group.add_argument(
-        "--field",
-        metavar="NAME[:TARGET]",
-        help="the column of .csv and .tsv, the key of .jsonl; with TARGET "
-        "translations go into that one",
-    )
-    group.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on where the same command was killed",
-    )
-    group.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="of .po, .tmx and .xliff: translate what has a translation, too",
+    add_options(
+        group,
+        {
+            "--field NAME[:TARGET]": "the column of .csv and .tsv, the key of "
+            ".jsonl; with TARGET translations go into that one",
+            "--resume": "go on where the same command was killed",
+            "--overwrite": "of .po, .tmx and .xliff: translate what has a "
+            "translation, too",
+        },
     )
 
 
@@ -202,31 +190,23 @@ def _add_shard_options(parser):
         "The same command goes on where one was killed, and several may work "
         "on the\nsame shards at once; the result is that without --shards.",
     )
-    add_number(
+    shards = (
+        "cut --input into N shards, translate each to a file in OUTPUT.shards, "
+        "skip those that are finished, and join them"
+    )
+    add_options(group, {"--shards N": shards}, type=integer(1))
+    add_options(
         group,
-        "--shards",
-        "cut --input into N shards, translate each to a file in "
-        "OUTPUT.shards, skip those that are finished, and join them",
-        type=integer(1),
+        {
+            "--shard I": "translate shard I alone, from 0, and don't join. "
+            "Default: SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX, if set; "
+            "all: all of them, whatever is set",
+            "--join": "join the shards and translate none; refused if any is "
+            "missing",
+        },
     )
-    group.add_argument(
-        "--shard",
-        metavar="I",
-        help="translate shard I alone, from 0, and don't join. Default: "
-        "SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX, if set; all: all of "
-        "them, whatever is set",
-    )
-    group.add_argument(
-        "--join",
-        action="store_true",
-        help="join the shards and translate none; refused if any is missing",
-    )
-    add_number(
-        group,
-        "--retries",
-        "how often a shard that failed is tried again (default: 2)",
-        type=integer(0),
-    )
+    retries = "how often a shard that failed is tried again (default: 2)"
+    add_options(group, {"--retries N": retries}, type=integer(0))
     add_engine_options(
         group,
         "a task of Apache Spark for each shard, on machines that share the "

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from keras_transformer.cli.console import input_lines
 from keras_transformer.cli.options import (
     add_json_option,
-    add_number,
+    add_options,
     add_placeholder_option,
 )
 from keras_transformer.constants import END_ID, SPECIAL_TOKENS
@@ -26,29 +26,22 @@ from keras_transformer.translation.text_files import missing_prefix
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Options for more than the text of the best translation."""
-    add_number(
-        parser,
-        "--n-best",
-        "so many translations of a line, at most --beam-size; each on a "
-        "line that begins with the number of its source line",
+    count = (
+        "so many translations of a line, at most --beam-size; each on a line "
+        "that begins with the number of its source line"
     )
-    parser.add_argument(
-        "--scores",
-        action="store_true",
-        help="a column more: log-probability, length-normalised",
-    )
+    add_options(parser, {"--n-best N": count}, type=int)
     add_token_scores_option(parser)
-    parser.add_argument(
-        "--alignment",
-        action="store_true",
-        help="a column more: SOURCE-TARGET, places of tokens from 0, for the "
-        "source token that each target token attends to most; with --json the "
-        "whole matrix",
-    )
-    parser.add_argument(
-        "--prefix",
-        metavar="FILE",
-        help="a line for a line of input: what its translation begins with",
+    add_options(
+        parser,
+        {
+            "--scores": "a column more: log-probability, length-normalised",
+            "--alignment": "a column more: SOURCE-TARGET, places of tokens "
+            "from 0, for the source token that each target token attends to "
+            "most; with --json the whole matrix",
+            "--prefix FILE": "a line for a line of input: what its translation "
+            "begins with",
+        },
     )
     parser.add_argument(
         "--markup",
@@ -64,11 +57,8 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
 
 def add_token_scores_option(parser: argparse.ArgumentParser) -> None:
     """A column of tokens."""
-    parser.add_argument(
-        "--token-scores",
-        action="store_true",
-        help="a column more: TOKEN:LOG-PROBABILITY of each token",
-    )
+    text = "a column more: TOKEN:LOG-PROBABILITY of each token"
+    add_options(parser, {"--token-scores": text})
 
 
 def translation_request(arguments: argparse.Namespace) -> TranslationRequest:

@@ -19,22 +19,21 @@ import argparse
 import json
 
 from keras_transformer.cli.console import say, table
-from keras_transformer.cli.options import add_json_option, add_number
+from keras_transformer.cli.options import add_json_option, add_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("base", metavar="BASE", help="the model's folder")
+    add_options(parser, {"base BASE": "the model's folder"})
     add_json_option(parser)
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="ACTION"
     )
     actions.add_parser("list", help="all versions")
     action = actions.add_parser("publish", help="check and copy a version")
-    action.add_argument("source", metavar="FOLDER", help="a version folder")
-    add_number(
-        action, "--model-version", "default: one above the highest there"
-    )
-    action.add_argument("--label", help="that names it then")
+    add_options(action, {"source FOLDER": "a version folder"})
+    version = "default: one above the highest there"
+    add_options(action, {"--model-version N": version}, type=int)
+    add_options(action, {"--label LABEL": "that names it then"})
     action = actions.add_parser("label", help="let a label name a version")
     action.add_argument("label", help="such as stable or canary")
     action.add_argument("version", type=int)
@@ -45,19 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     action.add_argument("label", nargs="?", default="stable")
     action = actions.add_parser(
-        "prune",
-        help="remove old versions, never a served one or the latest",
+        "prune", help="remove old versions, never a served one or the latest"
     )
-    action.add_argument(
-        "--keep",
-        type=int,
-        default=3,
-        metavar="N",
-        help="so many of the newest stay (default: 3)",
-    )
-    action.add_argument(
-        "--dry-run", action="store_true", help="only say which would go"
-    )
+    keep = "so many of the newest stay (default: 3)"
+    add_options(action, {"--keep N": keep}, type=int, default=3)
+    add_options(action, {"--dry-run": "only say which would go"})
 
 
 def run(arguments: argparse.Namespace) -> None:
