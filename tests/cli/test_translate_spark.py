@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import signal
 import time
 
@@ -18,10 +17,8 @@ OPTIONS = ("--batch-size=2", "--beam-size=1")
 
 
 @pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "in.txt"
-    path.write_text(text(450))
-    return path
+def source(write):
+    return write("in.txt", text(450))
 
 
 def translated(run, source, *options, cwd=None):
@@ -50,21 +47,6 @@ def test_long_lines_and_damaged_shards_are_told(run, source):
     assert out == expected
     assert "in.txt, line 311: more tokens" in said
     assert "shard 2 failed (try 1 of 2): " in said
-
-
-@pytest.mark.slow
-def test_a_model_that_cannot_be_loaded_is_told_in_one_line(
-    run, source, tmp_path
-):
-    copy = shutil.copytree(run, tmp_path / "run")
-    path = copy / "weights" / "best.weights.h5"
-    path.write_bytes(path.read_bytes()[:-50])
-    options = ["--engine=spark", "--shards=4"]
-    status, out, said = translated(copy, source, *options)
-    assert status == 2
-    assert out is None
-    assert f"{path}: damaged" in said.splitlines()[-1]
-    assert "Traceback" not in said
 
 
 @pytest.mark.slow
@@ -108,23 +90,3 @@ def is_python_worker(process_id):
         return "pyspark.daemon" in command
     except OSError:
         return False
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--engine=spark", "--engine goes with --shards"),
-        ("--shards=2 --output=o --master=x", "--master goes with"),
-        (
-            "--shards=2 --output=o --engine=spark --shard=1",
-            "--engine spark does all shards",
-        ),
-        (
-            "--shards=2 --output=o --engine=spark --workers=1",
-            "--workers goes with --engine local",
-        ),
-    ],
-)
-def test_bad_usage(refuses, run, source, options, says):
-    command = ["translate", "--run", run, "--input", source]
-    refuses(*command, *options.split(), says=[says])

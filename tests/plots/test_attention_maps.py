@@ -39,13 +39,6 @@ def test_a_map_for_each_layer_and_head(weights):
     assert list(maps(one)) == [f"层 2 · 头 {head}" for head in (1, 2, 3)]
 
 
-def test_tokens_are_never_read_as_formulas(weights):
-    figure = plot_attention(weights, ROWS, ["<s>", "$x", "y$", "$x$"])
-    last = maps(figure)["Layer 2 · Head 1"]
-    assert ticks(last.xaxis)[3] == "$x$"
-    assert not any(text.get_parse_math() for text in last.get_xticklabels())
-
-
 def test_tokens_and_layers_that_do_not_fit_are_refused(weights):
     with pytest.raises(InputError, match=r"\(layers, heads, 2, 4\)"):
         plot_attention(weights, ROWS[:2], COLUMNS)
