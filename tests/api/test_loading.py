@@ -96,52 +96,35 @@ def test_an_address_names_the_model_once(path, options, says):
         kt.load(f"http://127.0.0.1:9/v1/models/{path}", **options)
 
 
+# What the functions need beside a run.
+NEEDED = {"load": (), "evaluate": ([("a", "b")],), "export": ("no",)}
+
+
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("name", "options", "says"),
     [
-        (lambda run: kt.load(run, model="en-zh"), "model doesn't go with"),
-        (lambda run: kt.load(run, weights="last"), "last.weights.h5"),
-        (
-            lambda run: kt.load(run, decoding={}),
-            "decoding: takes DecodingConfig",
-        ),
-        (
-            lambda run: kt.evaluate(run, [("a", "b")], decoding={}),
-            "decoding: takes DecodingConfig or None. Received: {}",
-        ),
-        (
-            lambda run: kt.export(run, "no", decoding=kt.Config()),
-            "decoding: takes DecodingConfig",
-        ),
-        (lambda run: kt.export(run, "no", version="1"), "version: takes int"),
-        (
-            lambda run: kt.evaluate(run, [("a", "b")], scoring="13a"),
-            "scoring: takes Scoring",
-        ),
-        (lambda run: kt.Scoring(resampling=0), "resampling: takes Resampling"),
-        (
-            lambda run: kt.prepare("no", "no", {"source_language": "pl"}),
-            "config: unknown key source_language",
-        ),
-        (
-            lambda run: kt.load(run, weights="bset"),
-            "weights must be one of best, last, average. Received: 'bset'",
-        ),
-        (
-            lambda run: kt.evaluate(
-                run, [("a", "b")], weights="../weights/best"
-            ),
-            "weights must be one of best, last, average",
-        ),
-        (
-            lambda run: kt.export(run, "no", weights="bset"),
-            "weights must be one of",
-        ),
+        ("load", {"model": "en-zh"}, "model doesn't go with"),
+        ("load", {"weights": "last"}, "last.weights.h5"),
+        ("load", {"weights": "bset"}, "weights must be one of best, last, av"),
+        ("load", {"decoding": {}}, "decoding: takes DecodingConfig or None. "),
+        ("evaluate", {"decoding": {}}, "decoding: takes DecodingConfig or N"),
+        ("evaluate", {"scoring": "13a"}, "scoring: takes Scoring"),
+        ("evaluate", {"weights": "../weights/best"}, "weights must be one of"),
+        ("export", {"decoding": kt.Config()}, "decoding: takes DecodingConfig"),
+        ("export", {"version": "1"}, "version: takes int"),
+        ("export", {"weights": "bset"}, "weights must be one of"),
     ],
 )
-def test_arguments_of_another_kind_are_told(folder, call, says):
+def test_arguments_of_another_kind_are_told(folder, name, options, says):
     with pytest.raises(InputError, match=re.escape(says)):
-        call(folder)
+        getattr(kt, name)(folder, *NEEDED[name], **options)
+
+
+def test_settings_of_another_kind_are_told():
+    with pytest.raises(InputError, match="resampling: takes Resampling"):
+        kt.Scoring(resampling=0)
+    with pytest.raises(InputError, match="unknown key source_language"):
+        kt.prepare("no", "no", {"source_language": "pl"})
 
 
 @pytest.mark.medium

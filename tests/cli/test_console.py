@@ -3,8 +3,6 @@
 import argparse
 import io
 import json
-import os
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from keras_transformer.cli import console, info, main
 from keras_transformer.errors import InputError
 from keras_transformer.system import machine
+from tests.processes import run_python
 
 # It names the window, clears the screen, and turns the direction of writing.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e"
@@ -95,11 +94,8 @@ def test_arguments_are_utf_8_in_every_locale(variables):
         "from keras_transformer.cli.console import argument_text\n"
         "print(ascii(argument_text(sys.argv[1], 'TEXT')))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "caf\xe9".encode()],
-        env={**os.environ, "PYTHONCOERCECLOCALE": "0", **variables},
-        capture_output=True,
-        text=True,
+    done = run_python(
+        *("-c", code, "caf\xe9"), PYTHONCOERCECLOCALE="0", **variables
     )
     assert done.stdout == "'caf\\xe9'\n"
 
@@ -170,21 +166,16 @@ print(os.environ.get(machine.USES_ONEDNN))
         (40, ["evaluate"], "1"),
     ],
 )
-def test_batches_alone_are_left_to_onednn(lines, words, said, run, tmp_path):
-    (tmp_path / "cpuinfo").write_text("flags : fpu avx2\n")
-    path = tmp_path / "pairs.tsv"
-    path.write_text("a b\tb a\n" * lines)
+def test_batches_alone_are_left_to_onednn(
+    lines, words, said, run, write, monkeypatch
+):
+    monkeypatch.delenv(machine.USES_ONEDNN, raising=False)
+    cpuinfo = write("cpuinfo", "flags : fpu avx2\n")
+    path = write("pairs.tsv", "a b\tb a\n" * lines)
     command, *options = words
-    done = subprocess.run(
-        [
-            *(sys.executable, "-c", ON_AN_OLDER_PROCESSOR),
-            *(str(tmp_path / "cpuinfo"), command, "--run", str(run)),
-            *("--input", str(path), *options),
-        ],
-        env={k: v for k, v in os.environ.items() if k != machine.USES_ONEDNN},
-        capture_output=True,
-        text=True,
+    done = run_python(
+        *("-c", ON_AN_OLDER_PROCESSOR, cpuinfo, command, "--run", run),
+        *("--input", path, *options),
         timeout=300,
-        check=True,
     )
     assert done.stdout.splitlines()[-1] == said

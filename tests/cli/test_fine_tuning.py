@@ -24,21 +24,7 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_data_settings_come_with_the_tokenizers(
-    run, data, corpus, news, tmp_path
-):
-    manifest = read(news / "manifest.json")
-    assert manifest["config"]["target_language"] == "en"
-    assert manifest["config"]["target_tokenizer"] == "word"
-    assert manifest["config"]["max_length"] == 100
-    for side in ("source", "target"):
-        name = f"{side}_tokenizer/tokenizer.json"
-        assert (news / name).read_bytes() == (run / name).read_bytes()
-    out = tmp_path / "again"
-    words = ["--train", corpus / "news.tsv", "--out", out, "--preset=tatoeba"]
-    call("prepare", *words, "--tokenizers", data)
-
-
+@pytest.mark.usefixtures("untrained")
 def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     out = tmp_path / "run"
     command = ["train", "--data", news, "--out", out]
@@ -57,7 +43,6 @@ def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     moved = shutil.copytree(run, tmp_path / "moved")
     resume = [*command, "--epochs=2", "--resume"]
     call(*resume, "--from", moved, warmup)
-    assert len((out / "history.jsonl").read_text().splitlines()) == 2
     # Or be gone.
     manifest = read(out / "manifest.json")
     gone = str(tmp_path / "gone")
@@ -80,17 +65,3 @@ def test_other_numbers_of_layers_are_told(run, news, tmp_path, succeed):
         f"{run} has {encoder} encoder and {decoder} decoder layers, this run "
         f"{encoder + 1} encoder and {decoder} decoder layers"
     ) in said
-
-
-def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):
-    command = ["train", "--data", news, "--out", tmp_path / "run", "--from"]
-    refuses(
-        *(*command, run, "--set=model.d_ff=64"),
-        says=[run, "model.d_ff is 32 there, 64 here"],
-    )
-    refuses(
-        *(*command, run, "--preset=tatoeba"),
-        says=["model.d_model is 16 there, 256 here"],
-    )
-    refuses(*command, news, says=[news, "prepared data, not a run"])
-    assert list(tmp_path.iterdir()) == []

@@ -11,18 +11,17 @@ import yaml
 
 from keras_transformer.config.presets import PRESETS
 from tests.cli.conftest import call
-from tests.importing.conftest import copy, folders  # noqa: F401
 
 
 @pytest.fixture(scope="module")
-def imported(folders, tmp_path_factory):  # noqa: F811
+def imported(folders, tmp_path_factory):
     out = tmp_path_factory.mktemp("cli") / "big"
     prefix = "--source-prefix=>>cmn_Hans<<"
     call("import", folders["big"], "--out", out, prefix)
     return out
 
 
-def test_what_was_imported_is_told(folders, tmp_path, succeed):  # noqa: F811
+def test_what_was_imported_is_told(folders, tmp_path, succeed):
     out = tmp_path / "run"
     said = succeed("import", folders["big"], "--out", out).out
     assert "apache-2.0" in said
@@ -41,10 +40,9 @@ def test_a_run_is_written_and_described(imported, succeed):
     assert config["decoding"]["beam_size"] == 4
 
 
-def test_translates_evaluates_and_scores(imported, tmp_path, succeed, refuses):
-    text, pairs = tmp_path / "text", tmp_path / "pairs.tsv"
-    text.write_text("I go.\n\nHe wants to go to Shanghai.\n")
-    pairs.write_text("I go.\t我去。\nHe goes.\t他去。\n")
+def test_translates_evaluates_and_scores(imported, write, succeed, refuses):
+    text = write("text", ["I go.", "", "He wants to go to Shanghai."])
+    pairs = write("pairs.tsv", ["I go.\t我去。", "He goes.\t他去。"])
     run = ["--run", imported]
     lines = succeed("translate", *run, "--input", text).out.splitlines()
     assert [bool(line) for line in lines] == [True, False, True]
@@ -57,10 +55,9 @@ def test_translates_evaluates_and_scores(imported, tmp_path, succeed, refuses):
 
 
 @pytest.mark.medium
-def test_trains_further(imported, tmp_path, succeed):
-    train, data, out = (tmp_path / n for n in ("train.tsv", "data", "run"))
-    lines = [f"I go {i} times.\t我去{i}次。\n" for i in range(40)]
-    train.write_text("".join(lines))
+def test_trains_further(imported, write, tmp_path, succeed):
+    lines = [f"I go {i} times.\t我去{i}次。" for i in range(40)]
+    train, data, out = write("t.tsv", lines), tmp_path / "d", tmp_path / "run"
     prepare = ["--train", train, "--dev", "0.1", "--out", data]
     succeed("prepare", *prepare, "--tokenizers", imported)
     options = ["--data", data, "--from", imported, "--preset=finetune"]
@@ -74,10 +71,7 @@ def test_trains_further(imported, tmp_path, succeed):
 
 
 def test_training_keeps_how_the_model_is_searched(
-    folders,  # noqa: F811
-    tmp_path,
-    monkeypatch,
-    untrained,
+    folders, tmp_path, monkeypatch, untrained
 ):
     """Of a new run only the configuration is looked at here."""
     text, data, imported = (tmp_path / n for n in ("t.tsv", "data", "original"))
@@ -131,11 +125,6 @@ def without(name):
     return lambda folder: (folder / name).unlink()
 
 
-def truncate(folder):
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-100])
-
-
 class Evil:
     def __reduce__(self):
         return print, ("called",)
@@ -160,63 +149,26 @@ def without_end(folder):
     os.mkfifo(folder / "vocab.json")
 
 
-def aliases(folder):
-    """YAML of a few lines that would be a value of 10 ** 9 items."""
-    lines = ["a0: &a0 [x]"]
-    for i in range(9):
-        lines.append(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]")
-    text = "\n".join([*lines, "models: *a9", "vocabs: *a9"])
-    (folder / "decoder.yml").write_text(text)
-
-
 DAMAGE = {
-    "truncated": (truncate, "model.safetensors: damaged"),
     "pickle": (hostile_pickle, "__builtin__.print"),
     "gap": (gap, "whose ids aren't 0 to"),
     "sizes": (config(d_model=32), "say rows of"),
-    "layers": (config(encoder_layers=3), "no tensor model.encoder.layers.2"),
-    "fewer layers": (
-        config(encoder_layers=1),
-        "tensors that the model shouldn't have",
-    ),
+    "fewer layers": (config(encoder_layers=1), "tensors that the model sh"),
     "type": (config(model_type="bart"), "model_type is 'bart'"),
-    "scale": (config(scale_embedding=False), "scale_embedding is False"),
-    "widths": (
-        config(decoder_ffn_dim=64),
-        "decoder_ffn_dim is 64.*Accepted: 32",
-    ),
-    "quantised": (
-        config(quantization_config={"bits": 8}),
-        "quantization_config",
-    ),
+    "widths": (config(decoder_ffn_dim=64), "decoder_ffn_dim is 64.*: 32"),
+    "quantised": (config(quantization_config={"bits": 8}), "quantization"),
     "heads": (
         config(encoder_attention_heads=3, decoder_attention_heads=3),
         "divisible by model.num_heads",
     ),
-    "pieces": (
-        file("source.spm", "no model"),
-        "source.spm: not a SentencePiece model",
-    ),
+    "pieces": (file("source.spm", "no model"), "not a SentencePiece model"),
     "no pieces": (without("target.spm"), "target.spm: No such"),
     "no weights": (without("model.safetensors"), "no weights"),
     "nothing": (without("config.json"), "no decoder.yml"),
-    "start": (
-        config(decoder_start_token_id=10**6),
-        "decoder_start_token_id is 1000000",
-    ),
-    "much": (config(d_model=1 << 40), "say rows of 1099511627776"),
-    "deep": (
-        file("config.json", "[" * 200000),
-        "config.json: damaged, not JSON",
-    ),
-    "activation": (
-        config(activation_function=["relu"]),
-        "activation takes a string",
-    ),
-    "surrogate": (
-        file("vocab.json", '{"\\ud800": 0}'),
-        "vocab.json: a token that isn't text",
-    ),
+    "start": (config(decoder_start_token_id=10**6), "_id is 1000000"),
+    "deep": (file("config.json", "[" * 200000), "config.json: damaged"),
+    "activation": (config(activation_function=["relu"]), "takes a string"),
+    "surrogate": (file("vocab.json", '{"\\ud800": 0}'), "that isn't text"),
     "pipe": (without_end, "vocab.json: neither a file nor a folder"),
     "beams": (
         config("generation_config.json", num_beams="many"),
@@ -224,25 +176,10 @@ DAMAGE = {
     ),
 }
 DAMAGE_OF_MARIAN = {
-    "aliases": (aliases, "decoder.yml: damaged"),
-    "normalize": (
-        decoder(normalize="x"),
-        "decoding.length_penalty takes a number. Received: 'x'",
-    ),
-    "quantised": (
-        decoder(models=["model.intgemm.bin"]),
-        "as of quantised models",
-    ),
-    "factors": (
-        decoder(vocabs=["vocab.yml", "vocab.fsv"]),
-        "a vocabulary with factors",
-    ),
-    "ensemble": (
-        decoder(models=["a.npz", "b.npz"]),
-        "models is .*Accepted: 1 file name",
-    ),
+    "normalize": (decoder(normalize="x"), "length_penalty takes a number"),
+    "quantised": (decoder(models=["model.intgemm.bin"]), "of quantised mod"),
+    "factors": (decoder(vocabs=["vocab.yml", "vocab.fsv"]), "with factors"),
     "penalty": (decoder(**{"word-penalty": 1}), "word-penalty"),
-    "vocabulary": (file("vocab.yml", "a: 0\nb: x\n"), "vocab.yml, line 2"),
 }
 CASES = [("base", *case) for case in DAMAGE.values()]
 CASES += [("original", *case) for case in DAMAGE_OF_MARIAN.values()]
@@ -254,12 +191,7 @@ CASES += [("original", *case) for case in DAMAGE_OF_MARIAN.values()]
     ids=[*DAMAGE, *(f"marian, {name}" for name in DAMAGE_OF_MARIAN)],
 )
 def test_damaged_folders_are_refused(
-    kind,
-    damage,
-    says,
-    copy,  # noqa: F811
-    refuses,
-    tmp_path,
+    kind, damage, says, copy, refuses, tmp_path
 ):
     folder = copy(kind)
     damage(folder)

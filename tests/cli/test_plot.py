@@ -31,14 +31,6 @@ def test_pictures_of_a_run(plot, run):
     assert str(run) in plot("runs-compared", "--run", run, run)
 
 
-def test_pictures_of_runs_of_any_name(plot, run, tmp_path):
-    for name in (b"caf\xe9", b"a\x1b[31mb"):
-        other = tmp_path / os.fsdecode(name)
-        other.symlink_to(run, target_is_directory=True)
-        words = plot("runs-compared", "--run", other)
-        assert other.name.encode("unicode_escape").decode() in words
-
-
 @pytest.mark.medium
 def test_pictures_of_a_sentence(plot, run):
     options = ["--run", run, "--text", TEXT]
@@ -67,19 +59,6 @@ def test_a_png_where_none_is_named_an_svg(data, tmp_path, monkeypatch, succeed):
     content = (tmp_path / "new" / "lengths.png").read_bytes()
     assert content.startswith(b"\x89PNG")
     assert (tmp_path / "lengths.svg").is_file()
-
-
-def test_characters_without_a_font_are_told_in_one_line(
-    run, tmp_path, succeed, monkeypatch
-):
-    from keras_transformer import plots
-
-    found = plots.plot_attention([[[[1.0]]]], ["\U0010fffd"], ["a"])
-    monkeypatch.setattr(plots, "plot_attention", lambda *_, **__: found)
-    options = ["--run", run, "--text", TEXT, "--out", tmp_path / "tree.png"]
-    said = succeed("plot", "attention-cross", *options).err
-    (line,) = said.splitlines()
-    assert "missing from font" in line
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`translate --shards`: the same as without, whatever happens."""
 
-import gzip
-
 import pytest
 
 from keras_transformer.translation.request import Hypothesis, Translation
@@ -28,10 +26,8 @@ def text(count):
 
 
 @pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "in.txt"
-    path.write_text(text(350))
-    return path
+def source(write):
+    return write("in.txt", text(350))
 
 
 def shout(lines):
@@ -83,30 +79,10 @@ def test_the_same_as_without_shards(translate_by_model, tmp_path, options):
     assert not list(tmp_path.glob("*.shards"))
 
 
-def test_the_same_with_prefixes(translate, tmp_path):
-    prefixes = tmp_path / "prefixes.txt"
-    prefixes.write_text("".join(["one\n", "\n"][i % 2] for i in range(350)))
-    options = [f"--prefix={prefixes}"]
+def test_the_same_with_prefixes(translate, write):
+    options = [f"--prefix={write('prefixes.txt', ['one', ''] * 175)}"]
     expected = translate(*options, out="whole.txt")
     assert translate("--shards=3", *options) == expected
-
-
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [
-        (b"", 0),
-        (text(250).replace("\n", "\r\n").encode(), 250),
-        (gzip.compress(text(250).encode() + b"one"), 251),
-    ],
-    ids=["empty", "CR LF", "gzip, no last newline"],
-)
-def test_texts_of_any_form(translate, tmp_path, content, lines):
-    """Those of tests/translation/test_shards.py, by the whole command."""
-    path = tmp_path / "text"
-    path.write_bytes(content)
-    expected = translate(input=path, out="whole.txt")
-    assert expected.count(b"\n") == lines
-    assert translate("--shards=3", input=path) == expected
 
 
 @pytest.mark.slow
@@ -143,16 +119,6 @@ def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys, tmp_path):
     assert translate("--shards=4", "--shard=all") == expected
 
 
-def test_a_line_that_is_not_utf8_is_refused_at_the_start(
-    refuses, run, source, tmp_path
-):
-    """A mended input is another one: all shards would begin again."""
-    source.write_bytes(b"one\n" * 120 + b"\xff\n" + b"one\n" * 120)
-    words = ["--run", run, "--input", source, "--output", tmp_path / "out"]
-    says = ["line 121: invalid UTF-8"]
-    refuses("translate", *words, "--shards=4", says=says)
-
-
 def test_files_of_others_stay(translate, tmp_path):
     expected = translate(out="whole.txt")
     translate("--shards=4", "--shard=1")
@@ -164,9 +130,8 @@ def test_files_of_others_stay(translate, tmp_path):
     assert left == ["joined.json", "thesis.tex"]
 
 
-def test_a_long_line_is_told_by_its_number(translate, tmp_path, capsys):
-    path = tmp_path / "long.txt"
-    path.write_text("one\n" * 150 + "two " * 30 + "\n")
+def test_a_long_line_is_told_by_its_number(translate, write, capsys):
+    path = write("long.txt", [*["one"] * 150, "two " * 30])
     translate("--shards=2", input=path)
     said = capsys.readouterr().err
     assert "long.txt: 1 truncated lines (number 151): more" in said

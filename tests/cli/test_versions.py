@@ -1,13 +1,11 @@
 """`versions` as a user meets it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from keras_transformer.exporting.server_files import write_server_files
-from tests.cli.conftest import ROOT
+from tests.processes import run_python
 from tests.toy_runs import write_versions
 
 
@@ -122,5 +120,4 @@ def test_labels_need_no_tensorflow(base):
         f"assert main(['versions', {str(base)!r}, 'label', 'a', '1']) == 0; "
         "sys.exit('tensorflow' in sys.modules)"
     )
-    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT)
-    assert process.returncode == 0
+    run_python("-c", code)
