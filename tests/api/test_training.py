@@ -81,22 +81,6 @@ def test_the_run_is_as_configured_and_callbacks_see_its_scores(trained):
     assert {"cross_entropy", "val_cross_entropy", "learning_rate"} <= set(logs)
 
 
-def test_a_text_gives_a_text_and_several_give_a_list(trained):
-    run, _, _ = trained
-    one = run.translate("one two")
-    assert isinstance(one, str)
-    assert run.translate(["one two", "", "three"])[:2] == [one, ""]
-    assert run.translate([]) == []
-    best = run.translate("one two", n_best=3)
-    assert len(best) == 3
-    assert best[0] == one
-    assert run.translate(["one two"], n_best=3) == [best]
-    details = run.translate("one two", details=True)
-    assert details.hypotheses[0].text == one
-    assert details.hypotheses[0].score < 0
-    assert run.translate(" ", details=True).source == " "
-
-
 def test_the_folder_translates_as_the_run(trained):
     run, _, _ = trained
     loaded = kt.load(str(run.folder))
