@@ -16,10 +16,8 @@ LINES = ["one two", "", "three four five zero", "two one"]
 
 
 @pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "in.txt"
-    path.write_text("".join(f"{line}\n" for line in LINES))
-    return path
+def source(write):
+    return write("in.txt", LINES)
 
 
 @pytest.fixture
@@ -35,9 +33,11 @@ def translate(run, source, succeed):
 
 def test_a_translation_is_one_line():
     """Else all lines that follow would be another source's."""
-    translation = Translation("x", [Hypothesis("a\nb\r\nc", -1.0)])
+    hypothesis = Hypothesis("a\nb\r\nc", -1.0, -3.0, True, ["a"], [-3.0])
+    translation = Translation("x", [hypothesis])
     for options, line in (
         ({}, "a b c\n"),
+        ({"scores": True}, "a b c\t-1.0000\n"),
         ({"n_best": 1, "scores": True}, "7\ta b c\t-1.0000\n"),
     ):
         request = TranslationRequest(**options)
@@ -45,7 +45,9 @@ def test_a_translation_is_one_line():
     request = TranslationRequest(json=True)
     line = format_translation(translation, request, 7)
     assert line.count("\n") == 1
-    assert json.loads(line)["translations"][0]["text"] == "a\nb\r\nc"
+    (best,) = json.loads(line)["translations"]
+    assert best["text"] == "a\nb\r\nc"
+    assert set(best) == {"text", "score", "log_probability", "finished"}
 
 
 def test_json_says_how_many_sentences_there_are(succeed, run, export):
@@ -63,93 +65,85 @@ def parsed(lines):
     return [json.loads(line) for line in lines]
 
 
-def test_json_says_what_the_text_says(translate):
-    plain, _ = translate("--scores")
-    objects = parsed(translate("--json")[0])
-    assert [value["source"] for value in objects] == LINES
-    for line, value in zip(plain, objects, strict=True):
-        (best,) = value["translations"]
-        assert line == f"{best['text']}\t{best['score']:.4f}"
-        assert set(best) == {"text", "score", "log_probability", "finished"}
-        assert value["truncated"] is False
-
-
-def test_n_best_lines_begin_with_their_number(translate):
+def test_json_and_columns_say_the_same(translate):
+    details = ["--n-best=3", "--token-scores", "--alignment"]
+    values = parsed(translate("--json", *details)[0])
+    lines, _ = translate("--scores", *details)
+    rows = iter([line.split("\t") for line in lines])
     best, _ = translate()
-    rows = [line.split("\t") for line in translate("--n-best=3", "--scores")[0]]
-    numbers = [int(row[0]) for row in rows]
-    assert numbers == [1, 1, 1, 2, 3, 3, 3, 4, 4, 4]
-    firsts = [rows[numbers.index(number)][1] for number in range(1, 5)]
-    assert firsts == best
-    assert all(len(row) == 3 for row in rows)
-
-
-def test_token_scores_add_up(translate):
-    found = parsed(translate("--json", "--token-scores", "--n-best=2")[0])
-    for value in found:
-        for translation in value["translations"]:
-            values = translation["token_log_probabilities"]
-            assert len(values) == len(translation["tokens"])
-            assert sum(values) == pytest.approx(
-                translation["log_probability"], rel=1e-4
-            )
-    columns = [line.split("\t")[1] for line in translate("--token-scores")[0]]
-    for column, value in zip(columns, found, strict=True):
-        pairs = [pair.rpartition(":") for pair in column.split()]
-        tokens = value["translations"][0]["tokens"]
-        assert [token for token, _, _ in pairs] == tokens
-        assert all(float(number) < 0 for _, _, number in pairs)
-
-
-def test_alignment_links_words(translate):
-    found = parsed(translate("--json", "--alignment")[0])
-    lines = [line.split("\t") for line in translate("--alignment")[0]]
-    for line, value in zip(lines, found, strict=True):
-        (best,) = value["translations"]
+    assert [value["source"] for value in values] == LINES
+    for number, value in enumerate(values, 1):
+        assert value["truncated"] is False
         words = value["source"].split()
         if words:
             assert value["source_tokens"] == ["", *words, ""]
-        for shares in best["alignment"]:
-            assert len(shares) == len(words) + 2
-            assert sum(shares) == pytest.approx(1, abs=1e-4)
-        links = [link.split("-") for link in line[1].split()]
-        count = len(best["tokens"]) - bool(best["finished"] and words)
-        assert [int(target) for _, target in links] == list(range(count))
-        assert all(0 <= int(place) < len(words) for place, _ in links)
+        assert len(value["translations"]) == (3 if words else 1)
+        assert value["translations"][0]["text"] == best[number - 1]
+        for one in value["translations"]:
+            begin, text, score, tokens, links = next(rows)
+            assert (int(begin), text) == (number, one["text"])
+            assert score == f"{one['score']:.4f}"
+            check_tokens(tokens, one)
+            check_links(links, one, words)
+    assert next(rows, None) is None
 
 
-def test_another_number_of_prefixes(run, source, tmp_path, refuses):
-    prefixes = tmp_path / "prefixes.txt"
+def check_tokens(column, translation):
+    """Tokens and their log-probabilities, which add up."""
+    values = translation["token_log_probabilities"]
+    total = pytest.approx(translation["log_probability"], rel=1e-4)
+    assert sum(values) == total
+    pairs = [pair.rpartition(":") for pair in column.split()]
+    assert [token for token, _, _ in pairs] == translation["tokens"]
+    assert len(values) == len(pairs)
+    assert all(float(number) < 0 for _, _, number in pairs)
+
+
+def check_links(column, translation, words):
+    """Shares of the source's tokens, and a link of each target token."""
+    for shares in translation["alignment"]:
+        assert len(shares) == len(words) + 2
+        assert sum(shares) == pytest.approx(1, abs=1e-4)
+    links = [link.split("-") for link in column.split()]
+    ended = bool(translation["finished"] and words)
+    count = len(translation["tokens"]) - ended
+    assert [int(target) for _, target in links] == list(range(count))
+    assert all(0 <= int(place) < len(words) for place, _ in links)
+
+
+def test_another_number_of_prefixes(run, source, write, refuses):
     command = ["translate", "--run", run, "--input", source]
     for text, where in (("five\n", "no line 2"), ("\n" * 5, "no line 5")):
-        prefixes.write_text(text)
+        prefixes = write("prefixes.txt", text)
         refuses(*command, "--prefix", prefixes, says=["prefixes.txt", where])
 
 
-def test_a_line_that_is_too_long_is_reported(translate, tmp_path):
-    path = tmp_path / "long.txt"
-    path.write_text("one\n" + "two " * 30 + "\nthree\n")
+def test_a_line_that_is_too_long_is_reported(translate, write):
+    path = write("long.txt", ["one", "two " * 30, "three"])
     lines, said = translate("--json", "--sentences=keep", input=path)
     (warning,) = [line for line in said.splitlines() if "warning" in line]
     assert "long.txt: 1 truncated lines (number 2): more" in warning
     assert [v["truncated"] for v in parsed(lines)] == [False, True, False]
 
 
-def test_the_search_takes_every_key(translate):
-    keys = ["banned_tokens=[two, one]", "max_length=3", "beam_size=2"]
+def test_the_search_takes_every_key_and_options_outdo_them(translate):
+    keys = ["banned_tokens=[two, one]", "max_length=3", "beam_size=1"]
     options = [f"--set=decoding.{key}" for key in keys]
-    for value in parsed(translate("--json", *options)[0]):
-        words = value["translations"][0]["text"].split()
+    options += ["--beam-size=3", "--n-best=3"]
+    found = parsed(translate("--json", *options)[0])
+    hypotheses = [one for value in found for one in value["translations"]]
+    assert len(hypotheses) == 10
+    for one in hypotheses:
+        words = one["text"].split()
         assert len(words) <= 3
         assert not {"one", "two"} & set(words)
 
 
 @pytest.mark.slow
 def test_a_run_and_its_export_replace_unknown_words(
-    run, translate, tmp_path, succeed
+    run, translate, write, tmp_path, succeed
 ):
-    path, out = tmp_path / "unknown.txt", tmp_path / "export"
-    path.write_text("Zed one Zed two\n")
+    path, out = write("unknown.txt", "Zed one Zed two\n"), tmp_path / "export"
     keys = (
         *("banned_tokens=[zero, one, two, three, four, five]", "min_length=2"),
         "replace_unknown=true",
@@ -160,22 +154,3 @@ def test_a_run_and_its_export_replace_unknown_words(
     call("export", "--run", run, "--out", out, *options)
     found = succeed("translate", "--saved-model", out, "--input", path).out
     assert found.splitlines() == expected
-
-
-def test_options_outdo_keys(translate):
-    both = ["--set=decoding.beam_size=1", "--beam-size=3", "--n-best=3"]
-    assert len(translate(*both)[0]) == 10
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        *("--set=decoding.top_k=3", "--alignment", "--token-scores"),
-        *("--n-best=2 --beam-size=1", "--n-best=9"),
-        *("--ensemble=other", "--shortlist=pairs.tsv"),
-    ],
-)
-def test_what_an_export_does_not_give(export, source, refuses, options):
-    options = options.split()
-    command = ["translate", "--saved-model", export, "--input", source]
-    refuses(*command, *options, says=[options[-1].split("=")[0].lstrip("-")])
