@@ -12,9 +12,13 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import Config
 from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from tests.built_once import built_once
-from tests.cli.conftest import ROOT, call, each_configurable, start
-from tests.importing.conftest import folders  # noqa: F401
+from tests.cli.conftest import (
+    ROOT,
+    call,
+    ct2_words,
+    each_configurable,
+    start,
+)
 from tests.toy_models import VARIANTS, small_transformer
 from tests.toy_runs import LETTERS, SHAPE, write_run
 
@@ -45,20 +49,6 @@ def here(monkeypatch):
         monkeypatch.setattr(where, "check_in_fresh_process", check)
 
 
-def export_words(run, out):
-    return ["export", "--format=ctranslate2", "--run", run, "--out", out]
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory, toy):
-    """Checked in a fresh process."""
-    return built_once(
-        tmp_path_factory,
-        "ct2_export",
-        lambda out: call(*export_words(toy, out)),
-    )
-
-
 @pytest.fixture
 def checked(succeed):
     """Exports to a new folder: its translations have been found the same."""
@@ -74,12 +64,11 @@ def checked(succeed):
 
 
 @pytest.fixture
-def translate(tmp_path, succeed):
+def translate(write, succeed):
     """What a model makes of lines."""
-    path = tmp_path / "lines.txt"
 
     def translate(*options, lines=LINES):
-        path.write_text("".join(f"{line}\n" for line in lines))
+        path = write("lines.txt", lines)
         words = [*options, "--input", path, "--workers=1"]
         return succeed("translate", *words).out.splitlines()
 
@@ -97,7 +86,7 @@ def test_translates_as_the_run_does(
 
     run, out = tmp_path / "run", tmp_path / "out"
     write_run(run, variant)
-    checked(*export_words(run, out))
+    checked(*ct2_words(run, out))
     greedy = ["--beam-size=1"]
     ours = translate("--run", run, *greedy)
     assert len(ours) == len(LINES)
@@ -125,16 +114,11 @@ def test_translates_as_the_run_does(
 
 
 @pytest.mark.medium
-def test_sentencepiece_and_origin_travel(
-    folders,  # noqa: F811
-    tmp_path,
-    here,
-    translate,
-):
+def test_sentencepiece_and_origin_travel(folders, tmp_path, here, translate):
     run, out = tmp_path / "run", tmp_path / "out"
     prefix = "--source-prefix=>>cmn_Hans<<"
     call("import", folders["big"], "--out", run, prefix)
-    call(*export_words(run, out))
+    call(*ct2_words(run, out))
     lines = ["I go.", "", "He wants to go to Shanghai."]
     options = ["--beam-size=1", "--set=decoding.max_length=20"]
     ours = translate("--run", run, *options, lines=lines)
@@ -151,51 +135,53 @@ def test_a_search_that_bans_tokens_is_exported(
     banned, toy, tmp_path, here, checked, translate
 ):
     out, bans = tmp_path / "out", f"--set=decoding.banned_tokens={banned}"
-    checked(*export_words(toy, out), bans)
+    checked(*ct2_words(toy, out), bans)
     ours = translate("--run", toy, "--beam-size=1", bans)
     assert translate("--ctranslate2", out, "--beam-size=1") == ours
 
 
-def test_describes_itself_and_is_checked_again(exported, here, succeed):
-    said = succeed("info", exported).out
+def test_describes_itself_and_is_checked_again(ct2_export, here, succeed):
+    said = succeed("info", ct2_export).out
     assert "export for CTranslate2" in said
     assert "apache-2.0" in said
-    said = succeed("export", "--verify-only", exported).out
+    said = succeed("export", "--verify-only", ct2_export).out
     assert said.count("passed") == 5
 
 
 @pytest.mark.parametrize("longest", [3, 6])
-def test_what_is_truncated_is_so_for_the_run(exported, toy, translate, longest):
+def test_what_is_truncated_is_so_for_the_run(
+    ct2_export, toy, translate, longest
+):
     most = f"--set=decoding.max_length={longest}"
     options = ["--json", "--beam-size=1", most]
     found, expected = (
         [json.loads(row)["truncated"] for row in translate(*where, *options)]
-        for where in (("--ctranslate2", exported), ("--run", toy))
+        for where in (("--ctranslate2", ct2_export), ("--run", toy))
     )
     assert found == expected
     assert {*found} == {False, True}
 
 
-def test_n_best_scores_and_json(exported, toy, translate):
+def test_n_best_scores_and_json(ct2_export, toy, translate):
     options = ["--n-best=3", "--scores", "--set=decoding.max_length=8"]
-    rows = translate("--ctranslate2", exported, *options)
+    rows = translate("--ctranslate2", ct2_export, *options)
     numbers = [int(row.split("\t")[0]) for row in rows]
     # A blank line has one.
     assert numbers.count(1) == 3
     assert numbers.count(2) == 1
     scores = [float(row.split("\t")[2]) for row in rows[:3]]
     assert scores == sorted(scores, reverse=True)
-    rows = translate("--ctranslate2", exported, "--json")
+    rows = translate("--ctranslate2", ct2_export, "--json")
     assert json.loads(rows[3])["truncated"]
     banned = ["--set=decoding.banned_tokens=[<unk>, m, i]"]
-    text = "".join(translate("--ctranslate2", exported, "--beam-size=1"))
+    text = "".join(translate("--ctranslate2", ct2_export, "--beam-size=1"))
     assert {*"⁇mi"} < {*text}
-    text = "".join(translate("--ctranslate2", exported, *banned))
+    text = "".join(translate("--ctranslate2", ct2_export, *banned))
     assert text
     assert not set("⁇mi") & set(text)
 
 
-def test_evaluates_as_the_run_does(exported, toy, tmp_path, succeed):
+def test_evaluates_as_the_run_does(ct2_export, toy, tmp_path, succeed):
     path = tmp_path / "pairs.tsv"
     lines = [f"{line}\t{'abcdefgh' * n}\n" for n, line in enumerate(LINES, 1)]
     path.write_text("".join(line for line in lines if line[0] != "\t"))
@@ -205,7 +191,7 @@ def test_evaluates_as_the_run_does(exported, toy, tmp_path, succeed):
         return json.loads(succeed("evaluate", *words).out)
 
     ours = measured("--run", toy)
-    theirs = measured("--ctranslate2", exported)
+    theirs = measured("--ctranslate2", ct2_export)
     for name in ("sentences", "tokens", "bleu", "chrf", "bleu_signature"):
         assert theirs[name] == ours[name], name
     # Of fewer tokens, each is more probable.
@@ -215,12 +201,12 @@ def test_evaluates_as_the_run_does(exported, toy, tmp_path, succeed):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("least", [0, 6])
-def test_limits_are_each_sentences_own(exported, toy, translate, least):
+def test_limits_are_each_sentences_own(ct2_export, toy, translate, least):
     limits = {"ratio": 1, "offset": 1}
     options = [f"--set=decoding.max_length_{n}={v}" for n, v in limits.items()]
     options += ["--beam-size=1", f"--set=decoding.min_length={least}"]
     ours = translate("--run", toy, *options)
-    theirs = translate("--ctranslate2", exported, *options)
+    theirs = translate("--ctranslate2", ct2_export, *options)
     assert theirs == ours
     assert least or len(set(map(len, ours))) > 5
 
@@ -228,11 +214,11 @@ def test_limits_are_each_sentences_own(exported, toy, translate, least):
 @pytest.mark.medium
 @pytest.mark.parametrize("quantization", ["int8", "int8_float32"])
 def test_int8_is_smaller_and_translates(
-    quantization, exported, toy, tmp_path, here, translate
+    quantization, ct2_export, toy, tmp_path, here, translate
 ):
     out = tmp_path / "int8"
-    call(*export_words(toy, out), f"--quantization={quantization}")
-    sizes = [(f / "model.bin").stat().st_size for f in (out, exported)]
+    call(*ct2_words(toy, out), f"--quantization={quantization}")
+    sizes = [(f / "model.bin").stat().st_size for f in (out, ct2_export)]
     assert sizes[0] < 0.6 * sizes[1]
     lines = translate("--ctranslate2", out)
     assert len(lines) == len(LINES)
@@ -240,12 +226,12 @@ def test_int8_is_smaller_and_translates(
 
 
 @pytest.mark.slow
-def test_workers_and_shards(exported, tmp_path, translate):
+def test_workers_and_shards(ct2_export, tmp_path, translate):
     lines = LINES * 20
-    alone = translate("--ctranslate2", exported, lines=lines)
+    alone = translate("--ctranslate2", ct2_export, lines=lines)
     out = tmp_path / "out.txt"
     process = start(
-        *("translate", "--ctranslate2", exported, "--shards=3"),
+        *("translate", "--ctranslate2", ct2_export, "--shards=3"),
         *("--input", tmp_path / "lines.txt", "--output", out, "--workers=2"),
     )
     _, said = process.communicate(timeout=300)
@@ -285,42 +271,27 @@ def empty_model(folder):
 
 
 ELSEWHERE = [{"name": "../text", "bytes": 4, "sha256": ""}]
-DESCRIPTION = "keras_transformer.json"
+DESCRIPTION, TOKENIZER = "keras_transformer.json", "target_tokenizer"
 DAMAGES = {
     "truncated": (truncate, "model.bin: damaged"),
     "flipped": (flip, "SHA-256"),
     "no model": (lambda f: (f / "model.bin").unlink(), "model.bin"),
-    "no description": (
-        lambda f: (f / DESCRIPTION).unlink(),
-        "export --format ctranslate2",
-    ),
+    "no description": (lambda f: (f / DESCRIPTION).unlink(), "export --form"),
     "no JSON": (lambda f: (f / DESCRIPTION).write_text("{"), DESCRIPTION),
     "other format": (described(format="x"), "keras_transformer.ctranslate2"),
     "no files": (described(files=3), "damaged"),
-    "a file elsewhere": (
-        described(files=ELSEWHERE),
-        "keras_transformer.json: damaged",
-    ),
+    "a file elsewhere": (described(files=ELSEWHERE), "json: damaged"),
     "other settings": (described(config={"model": {"d_model": 0}}), "d_model"),
-    "no tokenizer": (
-        lambda f: shutil.rmtree(f / "target_tokenizer"),
-        "target_tokenizer",
-    ),
-    "another's tokenizer": (
-        another_tokenizer,
-        "target_tokenizer: not the tokenizer of this model",
-    ),
-    "no fingerprint": (
-        described(tokenizers=3),
-        "no fingerprint of source_tokenizer",
-    ),
+    "no tokenizer": (lambda f: shutil.rmtree(f / TOKENIZER), TOKENIZER),
+    "another's tokenizer": (another_tokenizer, "not the tokenizer of this m"),
+    "no fingerprint": (described(tokenizers=3), "no fingerprint of source"),
     "empty model": (empty_model, "CTranslate2 can't load it"),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
-    folder = shutil.copytree(exported, tmp_path / "copy")
+def test_damaged_folders_are_refused(damage, ct2_export, tmp_path, refuses):
+    folder = shutil.copytree(ct2_export, tmp_path / "copy")
     (tmp_path / "text").write_text("aaa\n")
     change, says = DAMAGES[damage]
     change(folder)
@@ -344,24 +315,24 @@ def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
     ],
 )
 def test_options_that_it_lacks_are_refused(
-    option, says, exported, tmp_path, refuses
+    option, says, ct2_export, tmp_path, refuses
 ):
     (tmp_path / "text").write_text("aaa\n")
-    words = ["--ctranslate2", exported, "--input", tmp_path / "text"]
+    words = ["--ctranslate2", ct2_export, "--input", tmp_path / "text"]
     refuses("translate", *words, option, says=says)
 
 
 def test_exports_that_cannot_be_are_refused(
-    toy, exported, tmp_path, monkeypatch, refuses, here
+    toy, ct2_export, tmp_path, monkeypatch, refuses, here
 ):
     from keras_transformer.exporting.ctranslate2_folder import QUANTIZATIONS
     from keras_transformer.text import CharacterTokenizer
 
-    words = export_words(toy, tmp_path / "out")
+    words = ct2_words(toy, tmp_path / "out")
     refuses(*words, "--precision=bfloat16", says=["precision goes with format"])
     half = "--set=decoding.precision=bfloat16"
     refuses(*words, half, says=["decoding.precision"])
-    refuses(*export_words(toy, exported), says=[exported])
+    refuses(*ct2_words(toy, ct2_export), says=[ct2_export])
     with monkeypatch.context() as patch:
         patch.setattr(CharacterTokenizer, "first_id", lambda self: 4)
         refuses(*words, says=["language code", "TensorFlow Serving"])

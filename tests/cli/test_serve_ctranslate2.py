@@ -9,13 +9,7 @@ import pytest
 
 from keras_transformer.contract.status import VersionState
 from tests.cli.conftest import needs_serving
-from tests.cli.test_ctranslate2 import (  # noqa: F401
-    LINES,
-    exported,
-    guide_commands,
-    translate,
-    truncate,
-)
+from tests.cli.test_ctranslate2 import LINES, guide_commands, truncate
 from tests.serving.asking import ask, free_ports, wait_for
 
 pytestmark = [needs_serving, pytest.mark.usefixtures("xla_stays")]
@@ -25,16 +19,13 @@ MODEL = "/v1/models/en-zh"
 
 
 @pytest.fixture(scope="module")
-def ports(exported):  # noqa: F811
-    """Of REST and gRPC of the guide's command, in a process."""
-    from tests.attack.served import Served
-
+def ports(ct2_export, serve_by):
+    """Of REST and gRPC, by the guide's command."""
     ((_, *words),) = [w for w in guide_commands() if w[0] == "serve"]
     assert words[-1] == "ctranslate2/en-zh"
     options = ["--model_name=en-zh", "--enable_batching", "--no-access-log"]
-    with Served(*words[:-1], exported, *options) as server:
-        yield server.rest_port, server.port
-    assert server.process.returncode == 0
+    server = serve_by(*words[:-1], ct2_export, *options)
+    return server.rest_port, server.port
 
 
 @pytest.fixture(params=["http", "grpc"])
@@ -47,12 +38,13 @@ def client(request, ports):
 
 
 @pytest.fixture
-def expected(exported, translate):  # noqa: F811
+def expected(ct2_export, write, succeed):
     """What `translate --ctranslate2` says, as JSON, a line for each text."""
 
     def ask_for(*options):
-        words = ["--ctranslate2", exported, "--json", *options]
-        return [json.loads(line) for line in translate(*words)]
+        words = ["--ctranslate2", ct2_export, "--json", "--workers=1", *options]
+        out = succeed("translate", *words, "--input", write("in", LINES)).out
+        return [json.loads(line) for line in out.splitlines()]
 
     return ask_for
 
@@ -102,15 +94,13 @@ def test_scores_are_those_of_its_translations(client):
     assert long["tokens"] == [40]
 
 
-def test_other_than_one_translation_a_text_is_refused(
-    exported,  # noqa: F811
-):
+def test_other_than_one_translation_a_text_is_refused(ct2_export):
     from keras_transformer.contract.status import ServingError
     from keras_transformer.exporting.ctranslate2_session import (
         CTranslate2Session,
     )
 
-    session = CTranslate2Session(exported)
+    session = CTranslate2Session(ct2_export)
     for texts, translations in ((1, 3), (3, 1), (2, 3)):
         given = {"text": [b"aaa"] * texts, "translation": [b"a"] * translations}
         words = f"one translation for each text.*: {texts} {translations}$"
@@ -194,7 +184,7 @@ def test_many_at_once_get_their_own_answers(ports, client):
 # Versions.
 
 
-def test_new_versions_are_picked_up(exported, serve, tmp_path):  # noqa: F811
+def test_new_versions_are_picked_up(ct2_export, serve, tmp_path):
     from keras_transformer.serving.server.config_files import ModelConfig
 
     def state(version):
@@ -202,7 +192,7 @@ def test_new_versions_are_picked_up(exported, serve, tmp_path):  # noqa: F811
         return states.get(version, (None, None))
 
     base = tmp_path / "en-zh"
-    shutil.copytree(exported, base / "1")
+    shutil.copytree(ct2_export, base / "1")
     store = serve(
         models=(ModelConfig("en-zh", base),),
         port=None,
@@ -211,13 +201,13 @@ def test_new_versions_are_picked_up(exported, serve, tmp_path):  # noqa: F811
     ).core.store
     assert store.acquire("en-zh").servable.version == 1
     # What is damaged waits for its repair, and the old one stays.
-    broken = shutil.copytree(exported, base / ".broken")
+    broken = shutil.copytree(ct2_export, base / ".broken")
     truncate(broken)
     broken.rename(base / "2")
     wait_for(lambda: state(2)[0] is VersionState.END)
     assert "model.bin: damaged" in state(2)[1].message
     assert state(1)[0] is VersionState.AVAILABLE
-    shutil.copyfile(exported / "model.bin", base / "2" / "model.bin")
+    shutil.copyfile(ct2_export / "model.bin", base / "2" / "model.bin")
     wait_for(lambda: state(2) == (VersionState.AVAILABLE, None))
     assert store.acquire("en-zh").servable.version == 2
 
@@ -235,10 +225,7 @@ def test_a_folder_without_an_export_is_refused(tmp_path, refuses):
 
 @pytest.mark.parametrize("name", [".", "1"])
 def test_models_of_the_other_engine_are_refused(
-    name,
-    exported,  # noqa: F811
-    tmp_path,
-    refuses,
+    name, ct2_export, tmp_path, refuses
 ):
     saved, other = tmp_path / "saved", tmp_path / "other"
     (saved / name).mkdir(parents=True)
@@ -247,7 +234,7 @@ def test_models_of_the_other_engine_are_refused(
         *("serve", "--engine=ctranslate2", "--model_base_path", saved),
         says=[saved / name, "a SavedModel", "--engine embedded"],
     )
-    shutil.copytree(exported, other / name)
+    shutil.copytree(ct2_export, other / name)
     says = [other / name, "for CTranslate2", "--engine ctranslate2"]
     refuses("serve", "--model_base_path", other, says=says)
     # Those of a file, too.
@@ -263,13 +250,9 @@ def test_models_of_the_other_engine_are_refused(
     )
 
 
-def test_a_missing_package_is_told(
-    exported,  # noqa: F811
-    not_installed,
-    refuses,
-):
+def test_a_missing_package_is_told(ct2_export, not_installed, refuses):
     not_installed("ctranslate2")
     refuses(
-        *("serve", "--engine=ctranslate2", "--model_base_path", exported),
+        *("serve", "--engine=ctranslate2", "--model_base_path", ct2_export),
         says=["pip install '.[ctranslate2]'"],
     )

@@ -1,18 +1,17 @@
 """Every command and snippet of docs/serving.md does what it says."""
 
 import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
 from tests.cli.conftest import ROOT, needs_serving
 from tests.docs.pages import commands_of, examples
+from tests.processes import run_python
 from tests.serving.asking import ask
 
 GUIDE = ROOT / "docs" / "serving.md"
@@ -40,16 +39,13 @@ def place(export, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ports(place):
+def ports(place, serve_by):
     """Serves as the guide says, on ports that are free."""
-    from tests.attack.served import Served
-
     ((_, *words),) = lines_of("serve")
     folder = f"{place}/saved_models"
     words = [word.replace("saved_models", folder) for word in words]
-    with Served(*words, "--no-access-log") as server:
-        yield {"8501": str(server.rest_port), "8500": str(server.port)}
-    assert server.process.returncode == 0
+    server = serve_by(*words, "--no-access-log")
+    return {"8501": str(server.rest_port), "8500": str(server.port)}
 
 
 def at_ports(text, ports):
@@ -92,15 +88,7 @@ def test_python(example, ports, tmp_path):
     )
     if "keras_transformer" not in code:
         code += "assert 'keras_transformer' not in sys.modules\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", code, folder=tmp_path, timeout=300)
     # A sentence a line, or a line for each method.
     lines = done.stdout.splitlines()
     assert len(lines) == (5 if "client.nbest" in code else 2)
