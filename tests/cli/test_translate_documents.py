@@ -19,16 +19,6 @@ three
 """
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        path.write_text(content)
-        return path
-
-    return write
-
-
 def test_a_document_keeps_all_but_its_text(run, write, tmp_path, succeed):
     source, target = write("a.srt", SRT), tmp_path / "b.srt"
     succeed("translate", "--run", run, "--input", source, "--output", target)

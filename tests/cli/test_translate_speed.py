@@ -1,33 +1,27 @@
 """Workers and threads from the command line."""
 
 import os
-import shutil
 import signal
 import time
 
 import pytest
 
-from tests.cli.conftest import call, start
+from tests.cli.conftest import start
 from tests.processes import children, is_worker, wait_until_gone
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
 
 
 @pytest.fixture
-def source(tmp_path):
+def source(write):
     """A file of some batches, with blank lines."""
-    lines = [" ".join(WORDS[: i % 6]) for i in range(150)]
-    path = tmp_path / "in.txt"
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
+    return write("in.txt", [" ".join(WORDS[: i % 6]) for i in range(150)])
 
 
 @pytest.fixture
-def endless(tmp_path):
+def endless(write):
     """More than is translated while a test lasts."""
-    path = tmp_path / "long.txt"
-    path.write_text("one two three four five\n" * 500_000)
-    return path
+    return write("long.txt", "one two three four five\n" * 500_000)
 
 
 def translated(model, source, *options):
@@ -96,18 +90,3 @@ def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
     assert process.returncode == 2
     check_told(out, err, tmp_path, says)
     wait_until_gone(processes)
-
-
-@pytest.mark.medium
-def test_damaged_weights_are_told_by_workers_in_one_line(
-    run, source, tmp_path, capfd
-):
-    copy = shutil.copytree(run, tmp_path / "run")
-    path = copy / "weights" / "best.weights.h5"
-    path.write_bytes(path.read_bytes()[:-50])
-    out = tmp_path / "out.txt"
-    files = ["--input", source, "--output", out]
-    capfd.readouterr()
-    call("translate", "--run", copy, *files, "--workers=2", status=2)
-    said = capfd.readouterr()  # by the workers, too
-    check_told(said.out, said.err, tmp_path, f"{path}: damaged")
