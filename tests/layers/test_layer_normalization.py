@@ -101,18 +101,12 @@ def test_equal_numbers_stay_finite():
     assert all(np.isfinite(g).all() for g in gradients(ours, same))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
-def test_weights_of_another_type_take_keras_way(dtype):
-    ours, theirs = pair(dtype=dtype)
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float64", "mixed_bfloat16"]
+)
+def test_other_types_equal_keras_to_the_bit(dtype):
+    ours, theirs = (layer(X) for layer in pair(dtype=dtype))
+    assert ours.dtype == theirs.dtype == dtype.removeprefix("mixed_")
     np.testing.assert_array_equal(
-        *(tf.cast(layer(X), tf.float64) for layer in (ours, theirs))
-    )
-
-
-def test_low_precision_is_computed_in_float32():
-    ours, theirs = pair(dtype="mixed_bfloat16")
-    output = ours(X)
-    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
-    np.testing.assert_array_equal(
-        tf.cast(output, tf.float32), tf.cast(theirs(X), tf.float32)
+        *(tf.cast(y, "float64") for y in (ours, theirs))
     )

@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 
 from keras_transformer.layers import (
@@ -47,9 +46,3 @@ def test_decoder_mask_hides_future_and_padding():
             [True, True, False, False],
         ],
     )
-
-
-def test_masks_are_built_where_the_length_is_unknown():
-    ids = keras.KerasTensor((None, None), dtype="int32")
-    assert decoder_mask(ids).shape == (None, None, None)
-    assert padding_mask(ids).shape == (None, 1, None)

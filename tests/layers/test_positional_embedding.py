@@ -97,6 +97,10 @@ def test_reverse_trains_as_outside_training(trainable):
 def test_a_sequence_longer_than_the_positions_is_refused():
     with pytest.raises(ValueError, match="max_length=6.*sequence of 7"):
         make()(np.ones((1, 7), dtype="int32"))
+    # Also in a graph of a known length.
+    model = keras.Sequential([make()])
+    with pytest.raises(ValueError, match="max_length=6.*Received:.* of 9"):
+        model.predict(np.ones((2, 9), "int32"), verbose=0)
 
 
 def test_vectors_start_the_rows_they_have():
@@ -112,24 +116,6 @@ def test_vectors_start_the_rows_they_have():
     np.testing.assert_array_equal(
         np.delete(after, 5, 0), np.delete(before, 5, 0)
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"positions": "rotary"}, "positions must be.*'rotary'"),
-        ({"d_model": 7}, "even. Received: 7"),
-    ],
-)
-def test_wrong_arguments_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        PositionalEmbedding(**{"vocabulary_size": 9, "d_model": 8, **options})
-
-
-def test_graph_of_a_known_length_names_what_is_too_long():
-    model = keras.Sequential([make()])
-    with pytest.raises(ValueError, match="max_length=6.*Received:.* of 9"):
-        model.predict(np.ones((2, 9), "int32"), verbose=0)
 
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])

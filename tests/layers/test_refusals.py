@@ -184,6 +184,24 @@ def test_inputs_keep_the_width_of_the_first_call(layer, inputs, name):
         layer(*inputs[:-1], X)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MultiHeadAttention(3, 8), "d_model=8, num_heads=3"),
+        (lambda: EncoderLayer(8, 2, 16, norm="mid"), "or 'post'.*: 'mid'"),
+        (lambda: MaskedPooling("sum"), "'mean' or 'max'. Received: 'sum'"),
+        (
+            lambda: PositionalEmbedding(9, 8, positions="rotary"),
+            "positions must be.*'rotary'",
+        ),
+        (lambda: PositionalEmbedding(9, 7), "even. Received: 7"),
+    ],
+)
+def test_wrong_arguments_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 SYMBOLIC = {
     "attention_weights": (MultiHeadAttention, "attention_weights", 2),
     "project": (MultiHeadAttention, "project", 1),

@@ -150,23 +150,14 @@ def test_float64_is_computed_in_float64(kind, training):
     np.testing.assert_allclose(change, expected, rtol=1e-6)
 
 
-def test_unknown_norm_is_refused():
-    with pytest.raises(ValueError, match="'pre' or 'post'. Received: 'mid'"):
-        EncoderLayer(**sizes(norm="mid"))
-
-
-def _load(prefix, reference):
-    """Weights of one torch layer by their torch names."""
-    return {
-        name.removeprefix(f"w.{prefix}."): reference[name]
-        for name in reference.files
-        if name.startswith(f"w.{prefix}.")
-    }
-
-
 def _assign(layer, prefix, reference):
     """Puts a `torch.nn.Transformer` layer's weights into ours."""
-    torch = _load(prefix, reference)
+    prefix = f"w.{prefix}."
+    torch = {
+        name.removeprefix(prefix): reference[name]
+        for name in reference.files
+        if name.startswith(prefix)
+    }
     decoder = isinstance(layer, DecoderLayer)
     norms = ["norm1", "norm2", "norm3"] if decoder else ["norm1", "norm2"]
     attentions = {"self_attention": "self_attn"}

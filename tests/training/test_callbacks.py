@@ -36,8 +36,8 @@ def watch(epochs, has_dev=True, **training):
     keep_best.set_model(model)
     stopped = None
     for epoch, logs in enumerate(epochs):
-        both = {"loss": 5.0, "cross_entropy": 5.0}
-        keep_best.on_epoch_end(epoch, both | logs)
+        losses = {"loss": 5.0, "cross_entropy": 5.0}
+        keep_best.on_epoch_end(epoch, losses | logs)
         assert run.last == epoch + 1
         if model.stop_training:
             stopped = epoch + 1
@@ -49,15 +49,16 @@ def logs(name, *values):
     return [{} if value is None else {name: value} for value in values]
 
 
-def means(*pairs):
-    """Logs of epochs whose losses, and their means', are these."""
-    return [
-        {DEV: own, "val_average_cross_entropy": mean} for own, mean in pairs
-    ]
+def both(name, *pairs):
+    """Logs of epochs whose dev losses, and what `name` says, are these."""
+    return [{DEV: loss, name: other} for loss, other in pairs]
 
 
 NAN = float("nan")
 DEV, BLEU = "val_cross_entropy", "val_bleu"
+DEV_OF_MEAN = "val_average_cross_entropy"
+RISING = both(BLEU, (3.0, 10.0), (2.0, 30.0), (1.0, 20.0))
+BEATEN = both(DEV_OF_MEAN, (3.0, 3.0), (2.0, 1.85), (1.9, 1.85), (1.8, 1.85))
 LAST = {"best_by": "last"}
 MEAN = {**LAST, "average_epochs": 2}
 BY_BLEU = {"best_by": "bleu", "bleu_every": 2, "early_stopping": 2}
@@ -77,11 +78,23 @@ NO_DEV = {"has_dev": False, "early_stopping": 1}
         # Once training has diverged the newest is not the best.
         (LAST, logs(DEV, 3.0, 2.0, NAN, NAN), 2, None),
         (LAST, logs("loss", 3.0, 2.0, NAN, NAN), 2, None),
-        (MEAN, means((3.0, 3.0), (2.0, 2.0), (NAN, NAN)), "average at 1", None),
-        (MEAN, means((3.0, 3.0), (3.0, NAN)), 2, None),
+        (
+            MEAN,
+            both(DEV_OF_MEAN, (3.0, 3.0), (2.0, 2.0), (NAN, NAN)),
+            "average at 1",
+            None,
+        ),
+        (MEAN, both(DEV_OF_MEAN, (3.0, 3.0), (3.0, NAN)), 2, None),
         # A mean counts if it is no worse than the newest.
-        (MEAN, means((3.0, 3.0), (2.5, 2.6)), 2, None),
-        (MEAN, means((3.0, 3.0), (2.5, 2.5)), "average at 1", None),
+        (MEAN, both(DEV_OF_MEAN, (3.0, 3.0), (2.5, 2.6)), 2, None),
+        (MEAN, both(DEV_OF_MEAN, (3.0, 3.0), (2.5, 2.5)), "average at 1", None),
+        # Else where it beats all before.
+        ({}, BEATEN[:1], 1, None),
+        ({}, BEATEN[:3], "average at 1", None),
+        ({}, BEATEN, 4, None),
+        # The highest BLEU is the best whatever the loss.
+        ({"best_by": "bleu", "bleu_every": 1}, RISING, 2, None),
+        ({}, RISING, 3, None),
         # What is no number is never the best, and uses up patience.
         ({"early_stopping": 3}, logs(DEV, *[NAN] * 5), None, 3),
         # Without a score in between there is nothing to lose patience over.
@@ -109,21 +122,3 @@ def test_weights_that_are_no_numbers_end_training():
         keep_best.on_epoch_end(0, logs_)
         assert keep_best.diverged == ends
         assert bool(model.stop_training) == ends
-
-
-def test_the_highest_bleu_is_the_best_whatever_the_loss():
-    epochs = logs("val_bleu", 10.0, 30.0, 20.0)
-    for epoch, loss in zip(epochs, (3.0, 2.0, 1.0), strict=True):
-        epoch["val_cross_entropy"] = loss
-    assert watch(epochs, best_by="bleu", bleu_every=1) == (2, None)
-    assert watch(epochs) == (3, None)
-
-
-def test_an_average_is_the_best_only_where_it_beats_all_before():
-    name = "val_average_cross_entropy"
-    epochs = logs("val_cross_entropy", 3.0, 2.0, 1.9, 1.8)
-    for epoch, value in zip(epochs, (3.0, 1.85, 1.85, 1.85), strict=True):
-        epoch[name] = value
-    assert watch(epochs[:1]) == (1, None)
-    assert watch(epochs[:3]) == ("average at 1", None)
-    assert watch(epochs) == (4, None)
