@@ -1,5 +1,6 @@
 """Other processes, as /proc shows them, and the memory of this one."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -34,6 +35,22 @@ def run_python(*words, folder=ROOT, stdin="", timeout=None, **variables):
     )
     assert done.returncode == 0, done.stderr
     return done
+
+
+@contextlib.contextmanager
+def started(code, *arguments):
+    """A process that runs Python's code, and is killed at the end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def peak_memory(call):

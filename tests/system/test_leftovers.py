@@ -1,8 +1,6 @@
 """What killed processes leave, and how long."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +10,7 @@ from keras_transformer.system.leftovers import (
     remove_leftovers,
     remove_leftovers_of,
 )
+from tests.processes import started
 
 KILLED = """
 import os, pathlib, signal, sys
@@ -28,15 +27,6 @@ with replacing(folder / "text") as file:
 """
 
 
-def started(folder, how):
-    return subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(folder), how],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
 def names(folder):
     return sorted(os.listdir(folder))
 
@@ -50,10 +40,8 @@ def unswept(monkeypatch):
 
 
 def test_what_a_dead_process_left_is_swept(tmp_path, unswept):
-    process = started(tmp_path, "die")
-    assert process.wait() == -9
-    process.stdin.close()
-    process.stdout.close()
+    with started(KILLED, tmp_path, "die") as process:
+        assert process.wait() == -9
     assert len(names(tmp_path)) == 2
     (tmp_path / ".tmp-0123abcd-notes").touch()  # A person's.
     other = f".tmp-{'0' * 8}{process.pid:06x}000000-elsewhere"
@@ -64,13 +52,11 @@ def test_what_a_dead_process_left_is_swept(tmp_path, unswept):
 
 
 def test_what_a_living_process_writes_stays(tmp_path, unswept):
-    process = started(tmp_path, "wait")
-    assert process.stdout.readline() == "ready\n"
-    with new_folder(tmp_path / "mine"):
-        pass
-    assert len(names(tmp_path)) == 3
-    process.kill()
-    process.communicate()
+    with started(KILLED, tmp_path, "wait") as process:
+        assert process.stdout.readline() == "ready\n"
+        with new_folder(tmp_path / "mine"):
+            pass
+        assert len(names(tmp_path)) == 3
 
 
 def test_leftovers_of_one_target(tmp_path):

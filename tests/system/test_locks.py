@@ -1,5 +1,6 @@
 """Locks among processes and threads."""
 
+import concurrent.futures
 import contextlib
 import os
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry import labels
 from keras_transformer.system.locks import locked
+from tests.processes import started
 
 HOLDING = """
 import sys
@@ -31,20 +33,9 @@ for number in range(20):
 @contextlib.contextmanager
 def holding(path):
     """A process that has a lock until it is killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDING, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
+    with started(HOLDING, path) as process:
         assert process.stdout.readline() == "held\n"
         yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
 
 
 @pytest.fixture
@@ -93,25 +84,16 @@ def test_one_waits_for_the_other(holder, tmp_path):
 
 
 def test_a_thread_may_enter_again_and_others_may_not(tmp_path):
-    refused = []
-
     def enter():
-        try:
-            with locked(tmp_path / "lock", "here", "reads"):
-                pass
-        except InputError as error:
-            refused.append(str(error))
-
-    with locked(tmp_path / "lock", "here", "reads"):
         with locked(tmp_path / "lock", "here", "reads"):
             pass
-        thread = threading.Thread(target=enter)
-        thread.start()
-        thread.join()
-        assert len(refused) == 1
-        assert str(os.getpid()) in refused[0]
-    enter()
-    assert len(refused) == 1
+
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        with locked(tmp_path / "lock", "here", "reads"):
+            enter()
+            with pytest.raises(InputError, match=str(os.getpid())):
+                thread.submit(enter).result()
+        thread.submit(enter).result()
 
 
 def test_no_label_is_lost(tmp_path):

@@ -1,10 +1,7 @@
 """Worker processes: order, errors, deaths, and that none is left."""
 
 import os
-import pathlib
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -12,10 +9,8 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.system.workers import Workers
 from keras_transformer.translation.stream import stream_lines
-from tests.processes import is_alive, wait_until_gone
+from tests.processes import is_alive, started, wait_until_gone
 from tests.toy_models import Refuse, Shout
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def workers_of(factory, count):
@@ -119,12 +114,8 @@ def test_workers_end_when_their_parent_is_killed():
         print(*workers.process_ids, flush=True)
         list(stream_lines(["sleep"], workers.map))
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=ROOT
-    )
-    process_ids = [int(word) for word in process.stdout.readline().split()]
-    assert len(process_ids) == 2
-    assert all(map(is_alive, process_ids))
-    process.kill()
-    process.communicate()
+    with started(program) as process:
+        process_ids = [int(word) for word in process.stdout.readline().split()]
+        assert len(process_ids) == 2
+        assert all(map(is_alive, process_ids))
     wait_until_gone(process_ids)
