@@ -63,10 +63,7 @@ class Config:
         Raises:
             InputError: unknown section or key, wrong type or refused value.
         """
-        sections = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-        }
+        sections = dict(vars(self))
         mapping(values, where)
         for name, part in values.items():
             known(name, sections, where)

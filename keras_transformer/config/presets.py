@@ -88,14 +88,16 @@ def resolved(
         for section, part in (taken_over or {}).items()
     }
     config = config.updated(taken_over, "settings that were taken over")
-    changes = list(changes)
+    changes, changed = list(changes), config
     try:
-        return _updated(config, changes)
+        for values, where in changes:
+            changed = changed.updated(values, where)
     except InputError:
         # Some values fit only once all are in, as a language and its tokenizer.
         with contextlib.suppress(InputError):
             return config.updated(_together(changes), "all settings")
         raise
+    return changed
 
 
 def settings_of(
@@ -108,12 +110,6 @@ def settings_of(
         return [(read_yaml(given), os.fspath(given))]
     mapping(given, "config")
     return [(dict(given), "config")]
-
-
-def _updated(config, changes):
-    for values, where in changes:
-        config = config.updated(values, where)
-    return config
 
 
 def _together(changes):

@@ -109,9 +109,8 @@ class Workers:
         empty list of things to do has an empty list of results.
         """
         tasks = iter(tasks)
-        waiting: collections.deque = (
-            collections.deque()
-        )  # numbers of the tasks out, in order
+        # Numbers of the tasks out, in order.
+        waiting: collections.deque = collections.deque()
         done: dict = {}
         exhausted = False
         while True:
