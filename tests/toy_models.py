@@ -27,6 +27,9 @@ MODEL = {
     "d_ff": 32,
     "max_length": 24,
 }
+NO_DROPOUT = dict.fromkeys(
+    ("dropout", "attention_dropout", "feedforward_dropout"), 0.0
+)
 # Of `small_transformer`.
 VARIANTS = {
     "pre": {},

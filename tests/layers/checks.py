@@ -1,9 +1,52 @@
 """What must be true of every layer."""
 
+import functools
 import json
 
 import keras
 import numpy as np
+
+from keras_transformer.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    MultiHeadAttention,
+    PositionalEmbedding,
+)
+
+X = np.random.default_rng(1).normal(size=(2, 4, 8)).astype("float32")
+IDS = np.array([[4, 5, 6, 3], [4, 3, 0, 0]], "int32")
+# Those with kernels: what makes one, and the inputs that it takes.
+LAYERS = {
+    "attention": (functools.partial(MultiHeadAttention, 2, 8), (X, X)),
+    "feedforward": (functools.partial(FeedForward, 16, 8), (X,)),
+    "encoder": (functools.partial(EncoderLayer, 8, 2, 16), (X,)),
+    "post-norm encoder": (
+        functools.partial(EncoderLayer, 8, 2, 16, norm="post"),
+        (X,),
+    ),
+    "decoder": (functools.partial(DecoderLayer, 8, 2, 16), (X, X)),
+    "decoder alone": (
+        functools.partial(DecoderLayer, 8, 2, 16, cross_attention=False),
+        (X,),
+    ),
+}
+EMBEDDING = functools.partial(
+    PositionalEmbedding,
+    *(9, 8, 7),
+    positions="learned",
+    output_bias=True,
+    first_position=2,
+    mask_zero=False,
+)
+ALL_LAYERS = {**LAYERS, "embedding": (EMBEDDING, (IDS,))}
+
+
+def model_of(layer, inputs):
+    """A model of one layer, all of whose inputs are the same."""
+    one = inputs[0]
+    x = keras.Input((None, *one.shape[2:]), dtype=str(one.dtype))
+    return keras.Model(x, layer(*[x] * len(inputs)))
 
 
 def check_layer(make, inputs, weight_count, seed_count):

@@ -5,67 +5,16 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import ModelConfig
-from keras_transformer.layers import (
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    MultiHeadAttention,
-    PositionalEmbedding,
-)
+from keras_transformer.layers import EncoderLayer, FeedForward
 from keras_transformer.models import (
     build_encoder,
     build_language_model,
     build_transformer,
 )
+from tests.layers.checks import ALL_LAYERS, IDS, model_of
+from tests.toy_models import MODEL, NO_DROPOUT
 
-X = np.random.default_rng(1).normal(size=(2, 4, 8)).astype("float32")
-IDS = np.array([[4, 5, 6, 3], [4, 3, 0, 0]])
-CONFIG = ModelConfig(
-    num_encoder_layers=1,
-    num_decoder_layers=1,
-    d_model=8,
-    num_heads=2,
-    d_ff=16,
-    max_length=8,
-    dropout=0.0,
-    attention_dropout=0.0,
-    feedforward_dropout=0.0,
-    positions="learned",
-)
-
-
-def vectors():
-    return keras.Input((None, 8))
-
-
-def ids():
-    return keras.Input((None,), dtype="int32")
-
-
-# What makes each layer, its input, and how it is called.
-LAYERS = {
-    "attention": (lambda **o: MultiHeadAttention(2, 8, **o), vectors, 2),
-    "feedforward": (lambda **o: FeedForward(16, 8, **o), vectors, 1),
-    "pre-norm encoder": (lambda **o: EncoderLayer(8, 2, 16, **o), vectors, 1),
-    "post-norm encoder": (
-        lambda **o: EncoderLayer(8, 2, 16, norm="post", **o),
-        vectors,
-        1,
-    ),
-    "decoder": (lambda **o: DecoderLayer(8, 2, 16, **o), vectors, 2),
-    "decoder without source": (
-        lambda **o: DecoderLayer(8, 2, 16, cross_attention=False, **o),
-        vectors,
-        1,
-    ),
-    "embedding": (
-        lambda **o: PositionalEmbedding(
-            9, 8, positions="learned", output_bias=True, **o
-        ),
-        ids,
-        1,
-    ),
-}
+CONFIG = ModelConfig(**MODEL, **NO_DROPOUT, positions="learned")
 
 
 def saved(model, path):
@@ -73,13 +22,10 @@ def saved(model, path):
     return keras.models.load_model(path / "model.keras")
 
 
+# Loading begins with the model's `from_config`.
 REVIVALS = {
-    "same": lambda model, path: model,
     "loaded": saved,
     "cloned": lambda model, path: keras.models.clone_model(model),
-    "configured": lambda model, path: type(model).from_config(
-        model.get_config()
-    ),
 }
 
 
@@ -92,17 +38,17 @@ def frozen(model):
 
 @pytest.mark.parametrize("revive", REVIVALS.values(), ids=REVIVALS)
 @pytest.mark.parametrize("when", ["made", "set", "built"])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", ALL_LAYERS)
 def test_a_frozen_layer_stays_frozen(name, when, revive, tmp_path):
-    make, inputs, count = LAYERS[name]
+    make, inputs = ALL_LAYERS[name]
     layer = make(trainable=False) if when == "made" else make()
     if when == "set":
         layer.trainable = False
-    x = inputs()
-    model = keras.Model(x, layer(*[x] * count))
+    model = model_of(layer, inputs)
     if when == "built":
         layer.trainable = False
     revived = revive(model, tmp_path)
+    assert frozen(model)
     assert frozen(revived)
     assert len(revived.weights) == len(model.weights)
     revived.layers[-1].trainable = True
@@ -121,6 +67,7 @@ MODELS = {
 def test_a_frozen_model_stays_frozen(build, revive, tmp_path):
     model = build()
     model.trainable = False
+    assert frozen(model)
     assert frozen(revive(model, tmp_path))
 
 
@@ -136,16 +83,16 @@ def test_layers_within_others_are_frozen_by_themselves(revive, tmp_path):
             keras.layers.TimeDistributed(keras.layers.Dense(3)),
         ]
     )
-    revived = revive(model, tmp_path)
-    assert len(revived.trainable_weights) == 16 + 2
-    assert len(revived.weights) == 16 + 16 + 4 + 2
+    for one in (model, revive(model, tmp_path)):
+        assert len(one.trainable_weights) == 16 + 2
+        assert len(one.weights) == 16 + 16 + 4 + 2
 
 
 def test_training_goes_on_with_the_optimizers_state(tmp_path):
     encoder = build_encoder(CONFIG, 9, pooling="mean")
     encoder.get_layer("encoder_layer_0").trainable = False
     model = keras.Model(encoder.input, keras.layers.Dense(1)(encoder.output))
-    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.compile(keras.optimizers.Adam(0.1), "mse", run_eagerly=True)
     labels = np.array([[1.0], [-1.0]], "float32")
     model.fit(IDS, labels, epochs=2, verbose=0)
     loaded = saved(model, tmp_path)
