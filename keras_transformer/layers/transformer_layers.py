@@ -125,9 +125,12 @@ class TransformerLayer(CompositeLayer):
         )
         return sublayer, norm
 
-    def _build_feedforward(self, shape):
-        self._feedforward.build(shape)
-        self._feedforward_layer_norm.build(shape)
+    def build(self, x_shape: Shape) -> None:
+        check_width(self, "x", x_shape, self.d_model)
+        self._self_attention.build(x_shape, x_shape)
+        self._self_attention_layer_norm.build(x_shape)
+        self._feedforward.build(x_shape)
+        self._feedforward_layer_norm.build(x_shape)
 
     def _add(self, x, update, layer_norm, training=None):
         """The residual stream after a sublayer, with post-norm normalised."""
@@ -199,12 +202,6 @@ class EncoderLayer(TransformerLayer):
 
     Reference: Vaswani et al. 2017, section 3.1.
     """
-
-    def build(self, x_shape: Shape) -> None:
-        check_width(self, "x", x_shape, self.d_model)
-        self._self_attention.build(x_shape, x_shape)
-        self._self_attention_layer_norm.build(x_shape)
-        self._build_feedforward(x_shape)
 
     def call(
         self,
@@ -324,13 +321,10 @@ class DecoderLayer(TransformerLayer):
         self, x_shape: Shape, encoder_output_shape: Shape | None = None
     ) -> None:
         self._check_source(encoder_output_shape)
-        check_width(self, "x", x_shape, self.d_model)
-        self._self_attention.build(x_shape, x_shape)
-        self._self_attention_layer_norm.build(x_shape)
+        super().build(x_shape)
         if self.cross_attention:
             self._cross_attention.build(x_shape, encoder_output_shape)
             self._cross_attention_layer_norm.build(x_shape)
-        self._build_feedforward(x_shape)
 
     def call(
         self,

@@ -44,8 +44,15 @@ def compile_model(
     Reference: Vaswani et al. 2017, section 5.3.
     """
     cross_entropy = CrossEntropy()
+    steps = training.accumulate_steps
     model.compile(
-        optimizer=_optimizer(training, d_model, batches_per_epoch),
+        optimizer=DenseAdam(
+            schedule(training, d_model, batches_per_epoch),
+            beta_2=0.98,
+            epsilon=1e-9,
+            global_clipnorm=training.gradient_clip or None,
+            gradient_accumulation_steps=steps if steps > 1 else None,
+        ),
         loss=SmoothedCrossEntropy(training.label_smoothing),
         metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
         # XLA is JAX' only compiler; on TensorFlow each shape would wait for it.
@@ -103,14 +110,3 @@ def warmup_steps(training: TrainingConfig, batches_per_epoch: int) -> int:
 def num_updates(training: TrainingConfig, batches_per_epoch: int) -> int:
     """The updates of the weights in all epochs."""
     return training.epochs * batches_per_epoch // training.accumulate_steps
-
-
-def _optimizer(training, d_model, batches_per_epoch):
-    steps = training.accumulate_steps
-    return DenseAdam(
-        schedule(training, d_model, batches_per_epoch),
-        beta_2=0.98,
-        epsilon=1e-9,
-        global_clipnorm=training.gradient_clip or None,
-        gradient_accumulation_steps=steps if steps > 1 else None,
-    )

@@ -19,6 +19,7 @@ have it, too.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -54,7 +55,6 @@ from keras_transformer.training.weights import (
     check_weights,
     copy_weights,
     load_weights,
-    owner,
     read_notes,
     require_size,
     save_weights,
@@ -140,15 +140,12 @@ class Run:
         # that it starts from may fit.
         check_continues(config, prepared, initial)
         check_fits(config, prepared)
-        config = Config(
-            config.model, prepared.config, config.training, config.decoding
-        )
+        config = dataclasses.replace(config, data=prepared.config)
         tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
         manifest = new_manifest(
             prepared.fingerprint,
             prepared.counts,
-            prepared.source_tokenizer,
-            prepared.target_tokenizer,
+            *tokenizers,
         )
         head = _alignment_head(config, initial)
         if head is not None:
@@ -257,7 +254,7 @@ class Run:
         """
         path = self.weights_path(weights)
         check_weights(path)
-        check_owner(path, "weights", owner(path), self.id)
+        check_owner(path, "weights", read_notes(path).get("run"), self.id)
 
     @hosts.by_chief
     def save_weights(

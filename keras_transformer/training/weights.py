@@ -167,11 +167,6 @@ def require_size(path: pathlib.Path, least: int, computed: int) -> None:
         )
 
 
-def owner(path: pathlib.Path) -> str | None:
-    """The id of the run that wrote a file of weights; None: unknown."""
-    return read_notes(path).get("run")
-
-
 def read_notes(path: pathlib.Path) -> dict:
     """Reads the notes beside a file of weights; `{}` without notes."""
     notes = _notes_path(path)
@@ -221,26 +216,23 @@ def _digests(path, notes) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path):
-    """Opens a file of weights; errors of HDF5 become one line."""
+    """Opens a file of weights; errors of HDF5 become one line.
+
+    Tensors that claim more bytes than the file has are damage, too.
+    """
     try:
         with h5py.File(path) as file:
-            _check_sizes(path, file)
+            claimed = sum(tensor.nbytes for tensor in _tensors(file))
+            size = path.stat().st_size
+            if claimed > size:
+                raise ValueError(
+                    f"tensors of {claimed} bytes in a file of {size}"
+                )
             yield file
     except _HDF5_ERRORS as error:
         raise InputError(
             f"{path}: damaged weights ({_first_line(error)})"
         ) from None
-
-
-def _check_sizes(path, file):
-    """Refuses tensors that claim more bytes than the file has."""
-    claimed = sum(tensor.nbytes for tensor in _tensors(file))
-    size = path.stat().st_size
-    if claimed > size:
-        raise InputError(
-            f"{path}: damaged weights (tensors of {claimed} bytes in a file "
-            f"of {size})"
-        )
 
 
 def _tensors(file) -> list[h5py.Dataset]:

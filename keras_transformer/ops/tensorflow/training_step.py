@@ -29,10 +29,8 @@ def adam_update(
     if optimizer.amsgrad:
         return NotImplemented
     step = tf.cast(optimizer.iterations + 1, tf.float32)
-    beta_1, beta_2 = (
-        tf.constant(optimizer.beta_1),
-        tf.constant(optimizer.beta_2),
-    )
+    beta_1 = tf.constant(optimizer.beta_1)
+    beta_2 = tf.constant(optimizer.beta_2)
     step_scalars = {
         "beta1_power": beta_1**step,
         "beta2_power": beta_2**step,
