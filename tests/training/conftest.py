@@ -4,6 +4,7 @@ import pytest
 
 from keras_transformer.config import Config
 from keras_transformer.data.prepare import prepare
+from keras_transformer.training.run import Run
 from tests.toy_models import MODEL, write_corpus
 from tests.word_data import word_data
 
@@ -41,3 +42,14 @@ def config():
             },
         }
     )
+
+
+@pytest.fixture(scope="session")
+def new_run(prepared, config, tmp_path_factory):
+    """Makes runs that differ from `config` in the sections given."""
+
+    def make(initial=None, **sections):
+        folder = tmp_path_factory.mktemp("new") / "run"
+        return Run.create(folder, config.updated(sections), prepared, initial)
+
+    return make

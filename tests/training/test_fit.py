@@ -1,4 +1,3 @@
-import json
 import math
 import types
 
@@ -49,34 +48,29 @@ def test_loss_falls_and_everything_is_written(whole):
     assert history[-1]["val_perplexity"] == pytest.approx(
         math.exp(history[-1]["val_cross_entropy"]), rel=1e-4
     )
-    manifest = json.loads((run.folder / "manifest.json").read_text())
-    losses = [line["val_cross_entropy"] for line in history]
-    assert manifest["scores"]["best"]["epoch"] == 1 + int(np.argmin(losses))
+    assert [line.get("val_bleu") for line in history] == [None, 12.5, None]
 
 
-def test_last_weights_are_the_model(whole):
-    run, model, _ = whole
-    loaded = Run.load(run.folder).load_model("last")
-    assert_same_weights((model, loaded))
-
-
-def test_best_weights_are_those_of_the_lowest_dev_loss(whole, prepared):
-    run, _, _ = whole
+def test_weights_are_those_of_the_last_and_of_the_best_epoch(whole, prepared):
+    run = Run.load(whole[0].folder)
+    assert_same_weights((whole[1], run.load_model("last")))
+    losses = [line["val_cross_entropy"] for line in run.history()]
+    best = run.manifest["scores"]["best"]["epoch"]
+    assert best == 1 + int(np.argmin(losses))
     dev = evaluation_batches(prepared, "dev", batch_tokens=200)
-    loss, _ = cross_entropy(Run.load(run.folder).load_model("best"), dev)
-    lowest = min(line["val_cross_entropy"] for line in run.history())
-    assert loss == pytest.approx(lowest, rel=1e-4)
+    loss, _ = cross_entropy(run.load_model("best"), dev)
+    assert loss == pytest.approx(min(losses), rel=1e-4)
 
 
 @pytest.mark.medium
 def test_an_epoch_that_a_callback_ends_is_gone_on_with(
-    prepared, config, whole, tmp_path
+    prepared, new_run, whole
 ):
     class Stops(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             self.model.stop_training = batch == 4
 
-    run = Run.create(tmp_path / "run", config, prepared)
+    run = new_run()
     fit(run, prepared, callbacks=[Stops()])
     assert len(run.history()) == 1
     model = fit(run, prepared, resume=True)
@@ -117,25 +111,13 @@ def test_the_rest_of_an_epoch_is_trained_by_itself(first_batch, epochs, calls):
 
 
 def test_a_run_killed_before_any_checkpoint_starts_again(
-    prepared, config, tmp_path, whole
+    prepared, new_run, whole
 ):
-    run = Run.create(tmp_path / "run", config, prepared)
     recorder = Recorder(stop_after=1)
+    told = {"observer": recorder, "stop_requested": recorder.stop}
     with pytest.raises(Interrupted):
-        fit(
-            run,
-            prepared,
-            resume=True,
-            observer=recorder,
-            stop_requested=recorder.stop,
-        )
+        fit(new_run(), prepared, resume=True, **told)
     assert recorder.steps[0] == pytest.approx(whole[2].steps[0])
-
-
-def test_dev_scores_are_measured_every_few_epochs(whole):
-    run, _, _ = whole
-    scored = [line.get("val_bleu") for line in run.history()]
-    assert scored == [None, 12.5, None]
 
 
 class Told(Recorder):
@@ -146,10 +128,9 @@ class Told(Recorder):
 
 
 @pytest.fixture(scope="module")
-def motionless(prepared, config, tmp_path_factory):
+def motionless(prepared, new_run, tmp_path_factory):
     """A run from word vectors, at a rate of almost nothing."""
-    folder = tmp_path_factory.mktemp("motionless")
-    path = folder / "vectors.txt"
+    path = tmp_path_factory.mktemp("motionless") / "vectors.txt"
     row = " ".join(["0.5"] * 16)
     path.write_text(f"one {row}\ntwo {row}\nother {row}\n")
     training = {
@@ -158,9 +139,7 @@ def motionless(prepared, config, tmp_path_factory):
         "learning_rate": 1e-13,
         "source_embeddings": str(path),
     }
-    config = config.updated({"training": training})
-    run = Run.create(folder / "run", config, prepared)
-    recorder = Told()
+    run, recorder = new_run(training=training), Told()
     return run, fit(run, prepared, observer=recorder), recorder
 
 
@@ -202,10 +181,9 @@ def test_word_vectors_start_the_embeddings(motionless):
         pytest.param("mixed_float16", marks=pytest.mark.slow),
     ],
 )
-def test_mixed_precision_trains(prepared, config, tmp_path, policy):
-    config = config.updated({"training": {"precision": policy}})
-    run = Run.create(tmp_path / "run", config, prepared)
+def test_mixed_precision_trains(prepared, new_run, policy):
     recorder = Recorder()
+    run = new_run(training={"precision": policy})
     fit(run, prepared, observer=recorder)
     losses = [logs["val_cross_entropy"] for _, logs in recorder.epochs]
     assert losses[-1] < losses[0]
@@ -213,10 +191,9 @@ def test_mixed_precision_trains(prepared, config, tmp_path, policy):
 
 
 @pytest.mark.medium
-def test_the_learning_rate_cools_down(prepared, config, tmp_path):
-    changes = {"epochs": 4, "cooldown_epochs": 2, "warmup_steps": 1}
-    config = config.updated({"training": changes})
-    run = Run.create(tmp_path / "run", config, prepared)
+def test_the_learning_rate_cools_down(prepared, new_run):
+    training = {"epochs": 4, "cooldown_epochs": 2, "warmup_steps": 1}
+    run = new_run(training=training)
     fit(run, prepared)
     rates = [epoch["learning_rate"] for epoch in run.history()]
     # Those of the next update: half as high in the middle of the cooldown.
@@ -225,10 +202,8 @@ def test_the_learning_rate_cools_down(prepared, config, tmp_path):
     assert rates[3] == 0
 
 
-def test_a_training_without_an_update_is_refused(prepared, config, tmp_path):
-    training = {"accumulate_steps": 1000, "epochs": 1}
-    config = config.updated({"training": training})
-    run = Run.create(tmp_path / "run", config, prepared)
+def test_a_training_without_an_update_is_refused(prepared, new_run):
+    run = new_run(training={"accumulate_steps": 1000, "epochs": 1})
     with pytest.raises(InputError, match="or less, the batches of all epochs"):
         fit(run, prepared)
 

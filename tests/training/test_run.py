@@ -16,15 +16,14 @@ from keras_transformer.training.weights import (
 
 
 @pytest.fixture
-def run(prepared, config, tmp_path):
-    return Run.create(tmp_path / "run", config, prepared)
+def run(new_run):
+    return new_run()
 
 
 @pytest.fixture(scope="module")
-def with_weights(prepared, config, tmp_path_factory):
+def with_weights(new_run):
     """A run that has weights, and the model with them: only to be read."""
-    folder = tmp_path_factory.mktemp("with_weights") / "run"
-    run = Run.create(folder, config, prepared)
+    run = new_run()
     model = run.build_model()
     run.save_weights(model, "best", 1, {})
     return run, model
@@ -164,13 +163,10 @@ def test_a_model_has_the_least_parameters_and_few_more(config, tied):
     ],
     ids=lambda values: "{}={}".format(*next(iter(values.items()))),
 )
-def test_weights_of_another_shape_are_named(
-    values, with_weights, config, prepared, tmp_path
-):
+def test_weights_of_another_shape_are_named(values, with_weights, new_run):
     run, _ = with_weights
-    changed = config.updated({"model": values})
-    assert changed != config
-    other = Run.create(tmp_path / "other", changed, prepared)
+    other = new_run(model=values)
+    assert other.config != run.config
     model = other.build_model()
     with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
         load_weights(run.weights_path("best"), model)
