@@ -12,11 +12,7 @@ from keras_transformer.config import Config
 from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.models import build_transformer
-from keras_transformer.system.machine import (
-    has_gpu,
-    multiplies_bfloat16,
-    usable_cores,
-)
+from keras_transformer.system import machine
 from keras_transformer.text.vectors import require_width
 from keras_transformer.training import hosts, jax_runtime
 from keras_transformer.training.freezing import freeze
@@ -52,20 +48,18 @@ def for_this_machine(config: Config) -> Config:
     their precision, and dropout is drawn for each micro-batch.
     """
     chosen: dict[str, int | str] = {}
-    opened = left_open(config)
+    opened, on_jax = left_open(config), hosts.on_jax()
     if "threads" in opened:
         # XLA shares an operation out among the cores itself.
-        one = hosts.on_jax() or has_gpu()
-        chosen["threads"] = 1 if one else min(usable_cores(), _MOST_THREADS)
+        one = on_jax or machine.has_gpu()
+        cores = machine.usable_cores()
+        chosen["threads"] = 1 if one else min(cores, _MOST_THREADS)
     if "precision" in opened:
-        fast = (
-            jax_runtime.multiplies_bfloat16()
-            if hosts.on_jax()
-            else multiplies_bfloat16()
-        )
+        device = jax_runtime if on_jax else machine
+        fast = device.multiplies_bfloat16()
         chosen["precision"] = "mixed_bfloat16" if fast else "float32"
     if "length_buckets" in opened:
-        chosen["length_buckets"] = "few" if hosts.on_jax() else "exact"
+        chosen["length_buckets"] = "few" if on_jax else "exact"
     return config.updated({"training": chosen})
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
+from keras_transformer.system import machine
 from keras_transformer.training import preflight
 from keras_transformer.training.run import Run
 
@@ -53,11 +54,11 @@ def test_vectors_of_another_width_are_told_before_anything_is_written(
     ("fast", "precision"), [(True, "mixed_bfloat16"), (False, "float32")]
 )
 def test_open_values_are_chosen(monkeypatch, fast, precision):
-    monkeypatch.setattr(preflight, "multiplies_bfloat16", lambda: fast)
-    monkeypatch.setattr(preflight, "has_gpu", lambda: False)
-    monkeypatch.setattr(preflight, "usable_cores", lambda: 64)
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: fast)
+    monkeypatch.setattr(machine, "has_gpu", lambda: False)
+    monkeypatch.setattr(machine, "usable_cores", lambda: 64)
     assert preflight.for_this_machine(Config()).training.threads == 8
-    monkeypatch.setattr(preflight, "usable_cores", lambda: 3)
+    monkeypatch.setattr(machine, "usable_cores", lambda: 3)
     config = Config().updated({"training": {"precision": "auto"}})
     opened = "threads", "precision", "length_buckets"
     assert preflight.left_open(config) == opened
@@ -84,11 +85,10 @@ def test_given_values_stay():
     assert preflight.for_this_machine(config) == config
 
 
-def test_a_run_keeps_what_was_chosen(config, prepared, tmp_path, monkeypatch):
-    monkeypatch.setattr(preflight, "multiplies_bfloat16", lambda: True)
-    config = config.updated({"training": {"precision": "auto"}})
-    Run.create(tmp_path / "run", config, prepared)
-    kept = Run.load(tmp_path / "run").config.training
+def test_a_run_keeps_what_was_chosen(new_run, monkeypatch):
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: True)
+    run = new_run(training={"precision": "auto"})
+    kept = Run.load(run.folder).config.training
     assert kept.precision == "mixed_bfloat16"
     assert kept.threads is not None
     assert kept.length_buckets == "exact"
