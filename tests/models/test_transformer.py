@@ -8,6 +8,7 @@ import pytest
 from keras_transformer.config import ModelConfig
 from keras_transformer.errors import InputError
 from keras_transformer.models import build_transformer
+from tests.layers.test_frozen import REVIVALS
 
 CONFIG = ModelConfig(
     num_encoder_layers=2,
@@ -55,20 +56,18 @@ def test_saved_and_loaded_gives_the_same_logits(variant, tmp_path):
     np.testing.assert_allclose(logits(loaded), logits(model), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "revive",
-    [keras.models.clone_model, lambda m: type(m).from_config(m.get_config())],
-    ids=["cloned", "configured"],
-)
-def test_a_copy_keeps_what_the_model_knows(revive):
+@pytest.mark.parametrize("revive", REVIVALS.values(), ids=REVIVALS)
+def test_a_copy_keeps_what_the_model_knows(revive, tmp_path):
     config = dataclasses.replace(
         CONFIG, source_start=False, source_end=False, dropout=0.3
     )
-    model = build_transformer(config, 12, 12, micro_batches=2)
-    copy = revive(model)
+    options = {"micro_batches": 2, "alignment_head": [0, 1]}
+    model = build_transformer(config, 12, 12, **options)
+    copy = revive(model, tmp_path)
     assert type(copy) is type(model)
     assert (copy.source_start, copy.source_end) == (False, False)
     assert copy.micro_batches == 2
+    assert [*copy.alignment_head] == [0, 1]
     copy.set_weights(model.get_weights())
     np.testing.assert_array_equal(logits(copy), logits(model))
     for layer in model.layers:
