@@ -233,18 +233,15 @@ class Recorder(Observer):
         return len(self.steps) >= self._stop_after
 
 
-def fit_watched(folder, config, prepared):
-    """Trains with scores of dev: run, model, `Recorder`."""
+def fit_watched(run, prepared):
+    """Trains with scores of dev: the model, and a `Recorder`."""
     from keras_transformer.training.fit import fit
-    from keras_transformer.training.run import Run
 
-    config = config.updated({"training": {"bleu_every": 2}})
-    run = Run.create(folder / "run", config, prepared)
     recorder = Recorder()
     model = fit(
         run, prepared, observer=recorder, measure=lambda model: {"bleu": 12.5}
     )
-    return run, model, recorder
+    return model, recorder
 
 
 def weights_of(model):
@@ -263,27 +260,18 @@ def difference(ours, theirs):
     return max(np.abs(one - other).max() for one, other in pairs)
 
 
-def fit_in_two_parts(
-    folder, config, prepared, stop_after, initial=None, **options
-):
-    """Trains, stops after so many steps, and resumes.
-
-    Returns:
-        the run and its model.
-    """
+def fit_in_two_parts(run, prepared, stop_after):
+    """Trains, stops after so many steps, and resumes: the model."""
     import pytest
 
     from keras_transformer.training.checkpoint import Interrupted
     from keras_transformer.training.fit import fit
     from keras_transformer.training.run import Run
 
-    run = Run.create(folder, config, prepared, initial)
     recorder = Recorder(stop_after)
-    stop = recorder.stop
     with pytest.raises(Interrupted):
-        fit(run, prepared, observer=recorder, stop_requested=stop, **options)
-    run = Run.load(folder)
-    return run, fit(run, prepared, resume=True, **options)
+        fit(run, prepared, observer=recorder, stop_requested=recorder.stop)
+    return fit(Run.load(run.folder), prepared, resume=True)
 
 
 @dataclasses.dataclass(frozen=True)

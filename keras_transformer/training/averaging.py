@@ -54,7 +54,8 @@ class EpochAverage(keras.callbacks.Callback):
         scores = {key: float(value) for key, value in logs.items()}
         self._run.save_weights(self.model, _name(number), number, scores)
         first = max(1, number - self._epochs + 1)
-        hosts.by_chief(remove_weights)(self._path(first - 1))
+        before = self._run.weights_path(_name(first - 1))
+        hosts.by_chief(remove_weights)(before)
         hosts.wait()  # The others read what the chief has written.
         numbers = range(first, number + 1)
         with _restored(self.model.trainable_weights):
@@ -88,9 +89,6 @@ class EpochAverage(keras.callbacks.Callback):
         if self._dev_scores is not None:
             scores.update(self._dev_scores.scores(self.model, epoch))
         return scores
-
-    def _path(self, number):
-        return self._run.weights_path(_name(number))
 
 
 def _name(number):

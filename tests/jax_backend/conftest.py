@@ -11,4 +11,4 @@ else:
     from keras_transformer.cli.console import load_jax
 
     load_jax()
-    from tests.training.conftest import config, prepared  # noqa: F401
+    from tests.training.conftest import config, new_run, prepared  # noqa: F401

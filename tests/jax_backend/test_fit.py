@@ -1,7 +1,5 @@
 """`fit` on JAX: the same seed, resumes, options, and what the host reads."""
 
-import json
-
 import jax
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.observer import Observer
-from keras_transformer.training.run import Run
 from tests.toy_models import (
     Recorder,
     assert_same_weights,
@@ -18,21 +15,16 @@ from tests.toy_models import (
 )
 
 
-def history(run):
-    lines = (run.folder / "history.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
 @pytest.fixture(scope="module")
-def whole(prepared, config, tmp_path_factory):
+def whole(prepared, new_run):
     """A run of three epochs that nothing interrupts, but much watches."""
-    folder = tmp_path_factory.mktemp("run")
-    return fit_watched(folder, config, prepared)
+    run = new_run(training={"bleu_every": 2})
+    return run, *fit_watched(run, prepared)
 
 
 def test_loss_falls_and_everything_is_written(whole):
     run, _, recorder = whole
-    lines = history(run)
+    lines = run.history()
     assert [line["epoch"] for line in lines] == [1, 2, 3]
     assert lines[-1]["val_cross_entropy"] < lines[0]["val_cross_entropy"]
     for key in ("tokens_per_second", "learning_rate", "seconds", "loss"):
@@ -50,32 +42,27 @@ def test_last_and_best_weights_are_the_model(whole):
         assert_same_weights((model, run.load_model(which)))
 
 
-def test_the_same_seed_gives_the_same_run(whole, prepared, config, tmp_path):
+def test_the_same_seed_gives_the_same_run(whole, prepared, new_run):
     _run, model, recorder = whole
-    again, theirs = Run.create(tmp_path / "run", config, prepared), Recorder()
-    told = fit(again, prepared, observer=theirs, verbose=1)
+    theirs = Recorder()
+    told = fit(new_run(), prepared, observer=theirs, verbose=1)
     assert_same_weights((model, told))
     assert theirs.steps == recorder.steps
 
 
 @pytest.mark.parametrize("stop_after", [3, 14])
 def test_an_interrupted_run_goes_on_as_if_never_stopped(
-    prepared, config, whole, tmp_path, stop_after
+    prepared, new_run, whole, stop_after
 ):
-    run, model = fit_in_two_parts(
-        tmp_path / "run", config, prepared, stop_after
-    )
+    run = new_run()
+    model = fit_in_two_parts(run, prepared, stop_after)
     assert_same_weights((model, whole[1]), 1e-6)
-    losses = [[line["loss"] for line in history(r)] for r in (run, whole[0])]
+    losses = [[line["loss"] for line in r.history()] for r in (run, whole[0])]
     np.testing.assert_allclose(*losses, rtol=1e-6)
 
 
-class Silent(Observer):
-    """Reads nothing."""
-
-
 def test_no_step_is_read_that_is_not_looked_at(
-    prepared, config, tmp_path, monkeypatch
+    prepared, config, new_run, monkeypatch
 ):
     read = []
     array = type(jax.numpy.ones(()))
@@ -84,8 +71,8 @@ def test_no_step_is_read_that_is_not_looked_at(
         array, "__float__", lambda self: read.append(1) or plain(self)
     )
     counts = []
-    for observer in (Silent(), Recorder()):
-        run = Run.create(tmp_path / str(len(counts)), config, prepared)
+    for observer in (Observer(), Recorder()):
+        run = new_run()
         del read[:]
         fit(run, prepared, observer=observer)
         counts.append(len(read))
@@ -105,18 +92,17 @@ def test_no_step_is_read_that_is_not_looked_at(
     ],
     ids=lambda training: " ".join(training),
 )
-def test_options_train_and_go_on(prepared, config, tmp_path, training):
-    config = config.updated({"training": training})
-    run = Run.create(tmp_path / "whole", config, prepared)
+def test_options_train_and_go_on(prepared, new_run, training):
+    run, parts = (new_run(training=training) for _ in range(2))
     model = fit(run, prepared)
-    losses = [line["val_cross_entropy"] for line in history(run)]
+    losses = [line["val_cross_entropy"] for line in run.history()]
     assert min(losses[1:]) < losses[0]  # Of a toy, it rises and falls.
-    _, resumed = fit_in_two_parts(tmp_path / "parts", config, prepared, 20)
+    resumed = fit_in_two_parts(parts, prepared, 20)
     assert_same_weights((model, resumed), 1e-5)
 
 
-def test_a_stop_is_a_checkpoint(prepared, config, tmp_path):
-    run, recorder = Run.create(tmp_path / "run", config, prepared), Recorder(2)
+def test_a_stop_is_a_checkpoint(prepared, new_run):
+    run, recorder = new_run(), Recorder(2)
     with pytest.raises(Interrupted):
         fit(run, prepared, observer=recorder, stop_requested=recorder.stop)
     assert (run.folder / "checkpoint.npz").is_file()

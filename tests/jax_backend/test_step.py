@@ -12,15 +12,8 @@ import pytest
 from keras_transformer.config import ModelConfig, TrainingConfig
 from keras_transformer.models import build_transformer
 from keras_transformer.training.compiling import compile_model
+from tests.toy_models import MODEL
 
-CONFIG = ModelConfig(
-    num_encoder_layers=1,
-    num_decoder_layers=1,
-    d_model=16,
-    num_heads=2,
-    d_ff=32,
-    max_length=24,
-)
 # Of operations that go to the host, or wait for it.
 HOST = ("callback", "infeed", "outfeed", "send", "recv", "host_compute")
 
@@ -30,7 +23,7 @@ def state_and_step(precision):
     random.seed(1)
     keras.config.set_dtype_policy(precision)
     try:
-        model = build_transformer(CONFIG, 20, 20)
+        model = build_transformer(ModelConfig(**MODEL), 20, 20)
         compile_model(model, TrainingConfig(label_smoothing=0.1), 16)
     finally:
         keras.config.set_dtype_policy("float32")

@@ -10,19 +10,9 @@ from keras_transformer.models import build_transformer
 from keras_transformer.models.attention_weights import attention_weights
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
-from tests.toy_models import assert_same_weights
+from tests.toy_models import MODEL, NO_DROPOUT, assert_same_weights
 
-CONFIG = ModelConfig(
-    num_encoder_layers=1,
-    num_decoder_layers=1,
-    d_model=8,
-    num_heads=2,
-    d_ff=16,
-    max_length=12,
-    dropout=0.0,
-    attention_dropout=0.0,
-    feedforward_dropout=0.0,
-)
+CONFIG = ModelConfig(**MODEL, **NO_DROPOUT)
 
 
 def batch(size):
@@ -134,30 +124,14 @@ def test_without_links_no_loss_is_added():
 
 
 def test_micro_batches_drop_different_numbers():
-    config = {"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 8}
-    model = build_transformer(
-        ModelConfig(**config, num_heads=2, d_ff=16, dropout=0.5),
-        9,
-        9,
-        micro_batches=2,
-    )
+    config = ModelConfig(**MODEL, dropout=0.5)
+    model = build_transformer(config, 9, 9, micro_batches=2)
     features, _ = batch(1)
     twice = {name: np.repeat(ids, 2, 0) for name, ids in features.items()}
     first, second = np.array(model(twice, training=True))
     assert np.abs(first - second).max() > 1e-3
     first, second = np.array(model(twice, training=False))
     np.testing.assert_allclose(first, second, atol=1e-6)
-
-
-def test_saves_and_loads(tmp_path):
-    model = guided(2)
-    features, _ = batch(3)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(loaded(features), model(features), atol=1e-6)
-    assert type(loaded) is type(model)
-    assert loaded.micro_batches == 2
-    assert [*loaded.alignment_head] == [0, 1]
 
 
 def test_a_loss_that_takes_one_tensor_gets_one():

@@ -1,5 +1,6 @@
 """Steps of `fit`, which are one graph, against those that Keras makes."""
 
+import contextlib
 import random
 
 import keras
@@ -12,16 +13,8 @@ from keras_transformer.models import build_transformer
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.ops.tensorflow.training_step import train_function
 from keras_transformer.training.loss import SmoothedCrossEntropy
-from tests.toy_models import assert_same_weights
+from tests.toy_models import MODEL, assert_same_weights
 
-CONFIG = ModelConfig(
-    num_encoder_layers=1,
-    num_decoder_layers=1,
-    d_model=8,
-    num_heads=2,
-    d_ff=16,
-    max_length=12,
-)
 IDS = np.random.default_rng(1).integers(4, 9, (2, 24, 6)).astype("int32")
 FEATURES = {"source_ids": IDS[0], "target_ids": IDS[1, :, :-1]}
 LABELS = IDS[1, :, 1:]
@@ -29,7 +22,7 @@ LABELS = IDS[1, :, 1:]
 
 def compiled(**options):
     random.seed(1)
-    model = build_transformer(CONFIG, 9, 9)
+    model = build_transformer(ModelConfig(**MODEL), 9, 9)
     model.compile("adam", SmoothedCrossEntropy(0.1), **options)
     return model
 
@@ -48,33 +41,32 @@ def by_fit(model):
     return history.history["loss"]
 
 
-def by_batch(model):
-    return [model.train_on_batch(FEATURES, LABELS) for _ in range(2)]
-
-
 def by_both(model):
-    return by_fit(model) + by_batch(model) + by_fit(model)
+    first = by_fit(model)
+    batches = [model.train_on_batch(FEATURES, LABELS) for _ in range(2)]
+    return first + batches + by_fit(model)
 
 
+def mirrored():
+    return tf.distribute.MirroredStrategy(["CPU:0"]).scope()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("train", "options"),
-    [
-        pytest.param(by_both, {}, marks=pytest.mark.slow),
-        # Keras' own function both times, see the next test.
-        pytest.param(
-            by_fit, {"steps_per_execution": 2}, marks=pytest.mark.slow
-        ),
-        pytest.param(by_batch, {"run_eagerly": True}, marks=pytest.mark.slow),
-    ],
+    ("train", "scope"), [(by_both, contextlib.nullcontext), (by_fit, mirrored)]
 )
-def test_trains_as_keras_does(train, options, monkeypatch):
-    ours = compiled(**options)
-    losses = train(ours)
+def test_trains_as_keras_does(train, scope, monkeypatch):
+    def trained():
+        with scope():
+            model = compiled()
+        return model, train(model)
+
+    ours, losses = trained()
     assert np.isfinite(losses).all()
     plain = keras.Model.make_train_function
     monkeypatch.setattr(Transformer, "make_train_function", plain)
-    theirs = compiled(**options)
-    np.testing.assert_allclose(losses, train(theirs), rtol=1e-5)
+    theirs, expected = trained()
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
     assert_same_weights((ours, theirs), 1e-5)
 
 
@@ -86,22 +78,6 @@ def test_trains_as_keras_does(train, options, monkeypatch):
 def test_keras_makes_steps_that_are_more_than_one_graph(options):
     assert train_function(compiled(**options), None) is NotImplemented
     assert train_function(compiled(), None) is not NotImplemented
-
-
-@pytest.mark.slow
-def test_a_strategy_trains_as_keras_does(monkeypatch):
-    def trained():
-        with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-            model = compiled()
-        return model, by_fit(model)
-
-    ours, losses = trained()
-    assert np.isfinite(losses).all()
-    plain = keras.Model.make_train_function
-    monkeypatch.setattr(Transformer, "make_train_function", plain)
-    theirs, expected = trained()
-    np.testing.assert_allclose(losses, expected, rtol=1e-5)
-    assert_same_weights((ours, theirs), 1e-5)
 
 
 @pytest.fixture(scope="module")

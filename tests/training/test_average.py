@@ -11,40 +11,24 @@ from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.averaging import EpochAverage
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
-from tests.toy_models import (
-    difference,
-    weights_of,
-)
+from tests.toy_models import difference, weights_of
 
 
 @pytest.fixture(scope="module")
-def averaging(config):
-    training = {"average_epochs": 2, "best_by": "bleu", "bleu_every": 1}
-    return config.updated({"training": training})
-
-
-def scores():
-    """Measures BLEU, of each epoch first its own, then that of the mean."""
-    values = iter([10.0, 10.0, 11.0, 12.0, 11.5, 9.0])
-    return lambda model: {"bleu": next(values)}
-
-
-@pytest.fixture(scope="module")
-def averaged(prepared, averaging, tmp_path_factory):
+def averaged(prepared, new_run):
     """Three epochs, of which the last two are averaged."""
-    folder = tmp_path_factory.mktemp("averaged") / "run"
-    run = Run.create(folder, averaging, prepared)
-    return run, fit(run, prepared, measure=scores())
-
-
-def files(run):
-    return sorted(path.name for path in (run.folder / "weights").glob("*.h5"))
+    training = {"average_epochs": 2, "best_by": "bleu", "bleu_every": 1}
+    run = new_run(training=training)
+    # Of each epoch first its own, then that of the mean.
+    scores = iter([10.0, 10.0, 11.0, 12.0, 11.5, 9.0])
+    return run, fit(run, prepared, measure=lambda _: {"bleu": next(scores)})
 
 
 def test_the_last_epochs_are_kept_and_their_mean(averaged):
     run, _ = averaged
     names = ("average", "best", "epoch-0002", "epoch-0003", "last")
-    assert files(run) == [f"{name}.weights.h5" for name in names]
+    files = sorted(path.name for path in run.folder.glob("weights/*.h5"))
+    assert files == [f"{name}.weights.h5" for name in names]
     second, third, mean = (
         weights_of(run.load_model(which))
         for which in ("epoch-0002", "epoch-0003", "average")

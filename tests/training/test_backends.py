@@ -9,11 +9,8 @@ from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 from tests.on_jax import run_on_jax
-from tests.toy_models import Recorder
+from tests.toy_models import NO_DROPOUT, Recorder
 
-NO_DROPOUT = dict.fromkeys(
-    ("dropout", "attention_dropout", "feedforward_dropout"), 0.0
-)
 TRAIN = """
 import json, sys
 from keras_transformer.cli.console import load_jax
@@ -60,25 +57,18 @@ def train(backend, run, data, stop=float("inf"), resume=False):
 
 
 @pytest.fixture(scope="module")
-def initial(prepared, config, tmp_path_factory):
-    """Weights that all runs here start from: initial ones of TensorFlow."""
-    folder = tmp_path_factory.mktemp("initial") / "run"
-    run = Run.create(folder, config.updated({"model": NO_DROPOUT}), prepared)
-    run.save_weights(run.build_model(), "best", 1, {})
-    return run
+def create(new_run):
+    """Makes runs that differ in their training section.
 
+    They start from the same weights: initial ones of TensorFlow.
+    """
+    initial = new_run(model=NO_DROPOUT)
+    initial.save_weights(initial.build_model(), "best", 1, {})
 
-@pytest.fixture(scope="module")
-def create(prepared, config, initial, tmp_path_factory):
-    """Makes runs that differ in their training section."""
-
-    def create(name, **training):
+    def create(**training):
         # At a rate that lets no rounding grow into another course.
-        calm = {"learning_rate": 0.01, "epochs": 2}
-        changes = {"model": NO_DROPOUT, "training": {**calm, **training}}
-        changed = config.updated(changes)
-        folder = tmp_path_factory.mktemp(name) / name
-        return Run.create(folder, changed, prepared, initial)
+        calm = {"learning_rate": 0.01, "epochs": 2, **training}
+        return new_run(initial, model=NO_DROPOUT, training=calm)
 
     return create
 
@@ -86,7 +76,7 @@ def create(prepared, config, initial, tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(create, prepared):
     """The steps of a run that stays on TensorFlow."""
-    return train("tensorflow", create("whole"), prepared)
+    return train("tensorflow", create(), prepared)
 
 
 def losses(steps):
@@ -110,7 +100,7 @@ OPTIONS = [
 def test_losses_are_the_same(training, create, prepared):
     runs, steps = [], []
     for backend in ("tensorflow", "jax"):
-        runs.append(create(backend, **training))
+        runs.append(create(**training))
         steps.append(train(backend, runs[-1], prepared))
     assert [step[:2] for step in steps[0]] == [step[:2] for step in steps[1]]
     np.testing.assert_allclose(*map(losses, steps), rtol=1e-4)
@@ -129,7 +119,7 @@ def test_a_run_goes_on_on_the_other_backend(
     first, second, create, prepared, whole
 ):
     """The same pairs in the same batches, in other shapes on JAX."""
-    parts = create("parts")
+    parts = create()
     steps = train(first, parts, prepared, stop=18)
     assert len(steps) == 18
     steps += train(second, parts, prepared, resume=True)

@@ -6,7 +6,6 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation import dev_scores
 from keras_transformer.training.fit import fit
-from keras_transformer.training.run import Run
 
 UNKNOWN = "⁇"
 PAIRS = [("one two", "two one"), ("three four", "four three")]
@@ -37,11 +36,8 @@ class Echo:
 @pytest.mark.parametrize(
     "options", [{"replace_unknown": True}, {"sampling": True}]
 )
-def test_any_search_is_measured_greedily(prepared, config, tmp_path, options):
-    run = Run.create(
-        tmp_path / "run", config.updated({"decoding": options}), prepared
-    )
-    plain = Run.create(tmp_path / "plain", config, prepared)
+def test_any_search_is_measured_greedily(new_run, options):
+    run, plain = new_run(decoding=options), new_run()
     keras.utils.set_random_seed(1)
     model = run.build_model()
     lines = [source for source, _ in PAIRS]
@@ -66,12 +62,12 @@ def test_any_search_is_measured_greedily(prepared, config, tmp_path, options):
 
 
 @pytest.fixture
-def run(prepared, config, tmp_path, monkeypatch):
+def run(new_run, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     monkeypatch.setattr(dev_scores, "translation_workers", Echo)
     monkeypatch.setattr(Echo, "lost", 1)
     monkeypatch.setattr(Echo, "closed", 0)
-    return Run.create(tmp_path / "run", config, prepared)
+    return new_run()
 
 
 def test_scores_are_left_out_aloud_where_workers_fail(run):
@@ -88,10 +84,8 @@ def test_scores_are_left_out_aloud_where_workers_fail(run):
     assert Echo.closed == 2
 
 
-def test_a_training_keeps_the_scores_of_its_epochs(prepared, config, tmp_path):
-    training = {"epochs": 1, "bleu_every": 1, "best_by": "bleu"}
-    config = config.updated({"training": training})
-    run = Run.create(tmp_path / "run", config, prepared)
+def test_a_training_keeps_the_scores_of_its_epochs(prepared, new_run):
+    run = new_run(training={"epochs": 1, "bleu_every": 1, "best_by": "bleu"})
     with dev_scores.dev_scorer(run, PAIRS, print) as measure:
         fit(run, prepared, measure=measure)
     (epoch,) = run.history()

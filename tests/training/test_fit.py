@@ -30,10 +30,10 @@ from tests.word_data import word_data
 
 
 @pytest.fixture(scope="module")
-def whole(prepared, config, tmp_path_factory):
+def whole(prepared, new_run):
     """A run of three epochs that nothing interrupts, but much watches."""
-    folder = tmp_path_factory.mktemp("run")
-    return fit_watched(folder, config, prepared)
+    run = new_run(training={"bleu_every": 2})
+    return run, *fit_watched(run, prepared)
 
 
 def test_loss_falls_and_everything_is_written(whole):

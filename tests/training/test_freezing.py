@@ -8,7 +8,6 @@ from keras_transformer.models import build_transformer
 from keras_transformer.training.fit import fit
 from keras_transformer.training.freezing import freeze
 from keras_transformer.training.observer import Observer
-from keras_transformer.training.run import Run
 from tests.toy_models import (
     MODEL,
     assert_same_weights,
@@ -43,17 +42,10 @@ def test_patterns_name_weights_and_layers(patterns, frozen):
 
 
 @pytest.mark.medium
-def test_frozen_weights_stay_the_same_to_the_bit(prepared, config, tmp_path):
-    config = config.updated(
-        {
-            "training": {
-                "freeze": ["*_embedding", "encoder_layer_0/feedforward"],
-                "average_epochs": 3,
-                "epochs": 2,
-            }
-        }
-    )
-    run = Run.create(tmp_path / "run", config, prepared)
+def test_frozen_weights_stay_the_same_to_the_bit(prepared, new_run):
+    freeze = ["*_embedding", "encoder_layer_0/feedforward"]
+    training = {"freeze": freeze, "average_epochs": 3, "epochs": 2}
+    run = new_run(training=training)
 
     class Copies(Observer):
         def start(self, model, batches):
@@ -75,10 +67,9 @@ def test_frozen_weights_stay_the_same_to_the_bit(prepared, config, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_resumed_run_ends_the_same(prepared, config, tmp_path):
-    values = {"freeze": ["*_embedding", "encoder_*"]}
-    config = config.updated({"training": values})
-    whole = fit(Run.create(tmp_path / "whole", config, prepared), prepared)
-    folder = tmp_path / "parts"
-    _, resumed = fit_in_two_parts(folder, config, prepared, stop_after=14)
+def test_a_resumed_run_ends_the_same(prepared, new_run):
+    training = {"freeze": ["*_embedding", "encoder_*"]}
+    whole = fit(new_run(training=training), prepared)
+    parts = new_run(training=training)
+    resumed = fit_in_two_parts(parts, prepared, stop_after=14)
     assert_same_weights((resumed, whole), 1e-4)

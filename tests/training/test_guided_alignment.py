@@ -16,22 +16,16 @@ GUIDED = {"training": {"guided_alignment": 1.0, "threads": 2}}
 
 
 @pytest.fixture(scope="module")
-def guided(prepared, config, tmp_path_factory):
+def guided(prepared, new_run):
     """A run of three epochs, and its model."""
-    config = config.updated(GUIDED)
-    run = Run.create(tmp_path_factory.mktemp("run") / "run", config, prepared)
-    recorder = Recorder()
+    run, recorder = new_run(**GUIDED), Recorder()
     model = fit(run, prepared, observer=recorder)
     assert recorder.aligned_pairs == 200
     return run, model
 
 
-def test_resumed_training_is_the_same_to_the_bit(
-    guided, prepared, config, tmp_path
-):
-    _, resumed = fit_in_two_parts(
-        tmp_path / "run", config.updated(GUIDED), prepared, stop_after=18
-    )
+def test_resumed_training_is_the_same_to_the_bit(guided, prepared, new_run):
+    resumed = fit_in_two_parts(new_run(**GUIDED), prepared, stop_after=18)
     assert_same_weights((guided[1], resumed))
 
 
@@ -41,16 +35,13 @@ def head_of(run):
     return head and [*head]
 
 
-def test_the_head_is_stored_and_taken_over(guided, prepared, config, tmp_path):
+def test_the_head_is_stored_and_taken_over(guided, new_run):
     run, _ = guided
     assert head_of(run) == [0, 0]
-    child = Run.create(tmp_path / "child", config, prepared, run)
-    assert head_of(child) == [0, 0]
-    deep = config.updated({"model": {"num_decoder_layers": 3}})
-    other = Run.create(tmp_path / "deep", deep, prepared, run)
-    assert head_of(other) is None
-    own = Run.create(tmp_path / "own", deep.updated(GUIDED), prepared, run)
-    assert head_of(own) == [1, 0]
+    assert head_of(new_run(run)) == [0, 0]
+    deep = {"num_decoder_layers": 3}
+    assert head_of(new_run(run, model=deep)) is None
+    assert head_of(new_run(run, model=deep, **GUIDED)) == [1, 0]
 
 
 def rate_of(folder, prepared, config, gold):

@@ -40,9 +40,8 @@ class OnlyFirst(First):
 
 
 @pytest.fixture(scope="module")
-def parent(prepared, config, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("parent") / "run"
-    run = Run.create(folder, config, prepared)
+def parent(new_run):
+    run = new_run()
     model = run.build_model()
     run.save_weights(model, "last", 2, {})
     model.set_weights([weight + 0.01 for weight in weights_of(model)])
@@ -50,15 +49,11 @@ def parent(prepared, config, tmp_path_factory):
     return run
 
 
-def test_training_starts_from_the_best_weights(
-    parent, prepared, config, tmp_path
-):
-    changes = {
-        "model": {"dropout": 0.3, "max_length": 30},
-        "training": {"epochs": 1, "seed": 7},
-    }
-    run = Run.create(
-        tmp_path / "run", config.updated(changes), prepared, parent
+def test_training_starts_from_the_best_weights(parent, prepared, new_run):
+    run = new_run(
+        parent,
+        model={"dropout": 0.3, "max_length": 30},
+        training={"epochs": 1, "seed": 7},
     )
     first = OnlyFirst()
     with pytest.raises(Interrupted):
@@ -77,15 +72,14 @@ def test_training_starts_from_the_best_weights(
     assert len(manifest["initial"]["sha256"]) == 64
 
 
+def of_depths(encoder, decoder):
+    return {"num_encoder_layers": encoder, "num_decoder_layers": decoder}
+
+
 @pytest.fixture(scope="module")
-def deep(prepared, config, tmp_path_factory):
+def deep(new_run):
     """A run whose layers all differ."""
-    shape = {"num_encoder_layers": 2, "num_decoder_layers": 3}
-    run = Run.create(
-        tmp_path_factory.mktemp("deep") / "run",
-        config.updated({"model": shape}),
-        prepared,
-    )
+    run = new_run(model=of_depths(2, 3))
     model = run.build_model()
     random = np.random.default_rng(1)
     model.set_weights(
@@ -105,14 +99,6 @@ def by_path(model):
     return {weight.path: weight.numpy() for weight in model.weights}
 
 
-def started_from(parent, prepared, config, folder, encoder, decoder):
-    """A new run, and the model that its training begins with."""
-    shape = {"num_encoder_layers": encoder, "num_decoder_layers": decoder}
-    config = config.updated({"model": shape})
-    run = Run.create(folder, config, prepared, parent)
-    return run, run.load_model("initial")
-
-
 def logits(model):
     ids = np.array([[2, 5, 6, 3, 0], [2, 7, 3, 0, 0]], "int32")
     inputs = {"source_ids": ids, "target_ids": ids[:, :4]}
@@ -120,11 +106,10 @@ def logits(model):
 
 
 def test_a_deeper_model_begins_as_the_one_that_it_is_made_of(
-    deep, deep_model, prepared, config, tmp_path
+    deep, deep_model, new_run
 ):
-    run, model = started_from(
-        deep, prepared, config, tmp_path / "run", encoder=5, decoder=4
-    )
+    run = new_run(deep, model=of_depths(5, 4))
+    model = run.load_model("initial")
     np.testing.assert_allclose(logits(model), logits(deep_model), atol=1e-5)
     named, old = by_path(model), by_path(deep_model)
     kernel = "encoder_layer_{}/self_attention/query/kernel"
@@ -143,11 +128,9 @@ def test_a_deeper_model_begins_as_the_one_that_it_is_made_of(
     ("depth", "kept"), [(1, [0]), (2, [0, 2]), (3, [0, 1, 2])]
 )
 def test_a_shallower_model_keeps_layers_at_equal_distances(
-    deep, deep_model, prepared, config, tmp_path, depth, kept
+    deep, deep_model, new_run, depth, kept
 ):
-    _, model = started_from(
-        deep, prepared, config, tmp_path / "run", encoder=2, decoder=depth
-    )
+    model = new_run(deep, model=of_depths(2, depth)).load_model("initial")
     old = by_path(deep_model)
     for weight in model.weights:
         layer, _, rest = weight.path.partition("/")
@@ -157,14 +140,13 @@ def test_a_shallower_model_keeps_layers_at_equal_distances(
         assert np.array_equal(weight.numpy(), old[f"{layer}/{rest}"])
 
 
-def test_layers_normalised_after_their_sum_are_copied_whole(
-    prepared, config, tmp_path
-):
+def test_layers_normalised_after_their_sum_are_copied_whole(new_run):
     """A layer of post-norm is no identity with an output of zero."""
-    post = config.updated({"model": {"norm": "post"}})
-    parent = Run.create(tmp_path / "parent", post, prepared)
+    post = {"norm": "post"}
+    parent = new_run(model=post)
     parent.save_weights(parent.build_model(), "best", 1, {})
-    _, model = started_from(parent, prepared, post, tmp_path / "run", 3, 1)
+    run = new_run(parent, model={**post, **of_depths(3, 1)})
+    model = run.load_model("initial")
     kernels = [
         weight.numpy()
         for weight in model.weights
@@ -202,19 +184,14 @@ class LastSteps(Recorder):
 
 @pytest.mark.medium
 def test_kept_weights_lie_between_the_initial_and_the_trained_ones(
-    parent, prepared, config, tmp_path
+    parent, prepared, new_run
 ):
     """Which are trained as ever."""
     initial = weights_of(parent.load_model("best"))
     ends = {}
     for fraction in (0.0, 0.75):
-        changes = {"epochs": 2, "initial_fraction": fraction}
-        run = Run.create(
-            tmp_path / str(fraction),
-            config.updated({"training": changes}),
-            prepared,
-            parent,
-        )
+        training = {"epochs": 2, "initial_fraction": fraction}
+        run = new_run(parent, training=training)
         observer = LastSteps()
         model = fit(run, prepared, observer=observer)
         assert_same_weights((model, run.load_model("last")))
@@ -229,24 +206,19 @@ def test_kept_weights_lie_between_the_initial_and_the_trained_ones(
 
 
 @pytest.mark.slow
-def test_a_resumed_run_has_the_same_weights_between(
-    parent, prepared, config, tmp_path
-):
+def test_a_resumed_run_has_the_same_weights_between(parent, prepared, new_run):
     """Which are those that were scored, the averaged ones, too."""
-    values = {"epochs": 3, "initial_fraction": 0.75, "average_epochs": 2}
-    config = config.updated({"training": values})
-    whole = Run.create(tmp_path / "whole", config, prepared, parent)
+    training = {"epochs": 3, "initial_fraction": 0.75, "average_epochs": 2}
+    whole, parts = (new_run(parent, training=training) for _ in range(2))
     expected = fit(whole, prepared)
     dev = evaluation_batches(prepared, "dev")
     line = whole.history()[-1]
     for which, score in (("last", ""), ("average", "average_")):
         loss, _ = cross_entropy(whole.load_model(which), dev)
         assert line[f"val_{score}cross_entropy"] == pytest.approx(loss, 1e-4)
-    run, model = fit_in_two_parts(
-        tmp_path / "parts", config, prepared, stop_after=20, initial=parent
-    )
+    model = fit_in_two_parts(parts, prepared, stop_after=20)
     assert_same_weights((model, expected), 1e-4)
-    assert_same_weights((model, run.load_model("last")))
+    assert_same_weights((model, parts.load_model("last")))
 
 
 def test_a_fraction_of_no_initial_weights_is_refused(
