@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -15,9 +13,10 @@ from keras_transformer.exporting.writer.keras_file import write_companions
 from keras_transformer.importing.run import import_run
 from keras_transformer.training.run import Run
 from tests.built_once import built_once
-from tests.cli.conftest import ROOT, call, each_configurable
-from tests.importing.conftest import FIXTURES, folders  # noqa: F401
+from tests.cli.conftest import call, each_configurable
+from tests.importing.conftest import FIXTURES
 from tests.on_jax import run_on_jax
+from tests.processes import run_python
 from tests.toy_runs import write_run
 
 LOAD = """
@@ -94,11 +93,7 @@ def test_a_run_in_bfloat16_has_a_file_in_float32(tmp_path):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", ["separate", "m2m100"])
-def test_imported_models_and_their_origin(
-    kind,
-    folders,  # noqa: F811
-    tmp_path,
-):
+def test_imported_models_and_their_origin(kind, folders, tmp_path):
     run, out = tmp_path / "run", tmp_path / "out"
     languages = {"source_language": "en", "target_language": "zh"}
     import_run(folders.get(kind, FIXTURES / kind), run, **languages)
@@ -117,23 +112,10 @@ def test_another_process_loads_it_with_the_package_imported(exported):
     path = repr(str(exported / "model.keras"))
     loaded = "keras_transformer.models.transformer False"
     unknown = "Could not locate class 'Transformer'"
-    after = (WITHOUT + LOAD).replace("PATH", path)
-    assert python(after) == [unknown, loaded]
-    before = "import keras_transformer, keras, sys" + LOAD
-    assert python(before.replace("PATH", path)) == [loaded]
-
-
-def python(code):
-    """What a new process prints."""
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines()
+    before = "import keras_transformer, keras, sys"
+    for code, said in ((WITHOUT, [unknown, loaded]), (before, [loaded])):
+        done = run_python("-c", (code + LOAD).replace("PATH", path))
+        assert done.stdout.splitlines() == said
 
 
 def test_describes_itself(exported, succeed):

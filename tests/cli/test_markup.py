@@ -76,6 +76,10 @@ def run(request, tmp_path_factory):
     return untrained_run(folder / "run", data, max_length=40)
 
 
+# What doesn't depend on the tokenizer.
+of_words = pytest.mark.parametrize("run", ["word"], indirect=True)
+
+
 def test_data_is_masked_on_both_sides(run):
     data = PreparedData.load(run.folder.parent / "data")
     report = data.report["markup"]
@@ -109,22 +113,25 @@ def test_all_marks_come_back_whatever_the_model_says(run):
     assert "hhh" in found
 
 
-def test_command_line(run, tmp_path, succeed, refuses):
-    (tmp_path / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS))
-    words = ["translate", "--run", run.folder, "--input", tmp_path / "in.txt"]
-    assert_complete(TEXTS, succeed(*words).out.splitlines(), ("~",))
-    assert "hhh" in succeed(*words, "--placeholder", "h+").out
+@of_words
+def test_command_line(run, write, succeed, refuses):
+    file = write("in.txt", TEXTS)
+    words = ["translate", "--run", run.folder, "--input", file]
+    found = succeed(*words, "--placeholder", "h+").out.splitlines()
+    assert_complete(TEXTS, found, ("~",))
+    assert "hhh" in found[3]
     refuses(*words, "--placeholder", "(", says=["regular expression"])
     assert "<b>" not in succeed(*words, "--markup=keep").out
 
 
-def test_nothing_is_left_of_a_pair_to_score(run, tmp_path, succeed):
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("<br/>\t<hr/>\na\tb\n")
+@of_words
+def test_nothing_is_left_of_a_pair_to_score(run, write, succeed):
+    pairs = write("pairs.tsv", "<br/>\t<hr/>\na\tb\n")
     said = succeed("score", "--run", run.folder, "--input", pairs).out
     assert len(said.splitlines()) == 2
 
 
+@of_words
 def test_pictures_are_of_what_the_model_reads(run):
     pytest.importorskip("matplotlib", reason="needs the extra [plots]")
     from keras_transformer.plots import sentence_attention, sentence_beam_tree
@@ -144,6 +151,7 @@ def test_pictures_are_of_what_the_model_reads(run):
             sentence_beam_tree(run, model, text)
 
 
+@of_words
 def test_documents(run, tmp_path):
     page = "<html><p>aaa <b>bbb</b> <i>ccc</i></p></html>"
     (tmp_path / "in.html").write_text(page)
@@ -155,6 +163,7 @@ def test_documents(run, tmp_path):
     assert (tmp_path / "c.html").read_text() == expected
 
 
+@of_words
 def test_tokenizers_of_such_data_are_for_such_data(run, tmp_path, refuses):
     corpus = run.folder.parent / "train.tsv"
     words = ["prepare", "--train", corpus, "--out", tmp_path / "data"]

@@ -2,11 +2,10 @@
 
 import io
 import json
-import subprocess
 
 import pytest
 
-from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, call, start
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS
 
 
 def feed(monkeypatch, data: bytes):
@@ -54,11 +53,28 @@ def test_too_few_pairs_for_a_model_are_told(
 
 
 @pytest.mark.filterwarnings("default")
-def test_prepare_says_warnings_in_a_line_each(prepare, tmp_path):
-    path = tmp_path / "digits.tsv"
-    path.write_text("".join(f"раз {n}\tone {n}\n" for n in range(9)))
+def test_prepare_says_warnings_in_a_line_each(prepare, write):
+    path = write("digits.tsv", [f"раз {n}\tone {n}" for n in range(9)])
     (first, _) = prepare(train=path).err.splitlines()
     assert first.startswith(f"warning: {path}: most sources are not in")
+
+
+def test_train_is_repeated_with_weights_and_tags(write, tmp_path, succeed):
+    def corpus(name, word, count):
+        rows = [f"{word} {n} .\t{word} {n} !" for n in range(count)]
+        return write(name, rows)
+
+    real, odd = corpus("real.tsv", "a", 100), corpus("odd*2", "b", 50)
+    made, out = corpus("made.tsv", "c", 300), tmp_path / "out"
+    files = ["--train", f"{real}*2", odd, "--train", f"{made}*0.5#BT"]
+    said = succeed("prepare", *files, "--out", out, *DATA_OPTIONS).out
+    assert "real.tsv: 100 read, 100 left, times 2 are 200 in an epoch" in said
+    assert "odd*2: 50 read, 50 left, times 1 are 50 in an epoch" in said
+    assert "<BT> made.tsv: 300 read, 300 left, times 0.5 are" in said
+    described = json.loads(succeed("info", out, "--json").out)
+    corpora = described["report"]["corpora"]
+    assert [corpus["weight"] for corpus in corpora] == [2, 1, 0.5]
+    assert 120 < corpora[2]["trained"] < 180
 
 
 def test_evaluate_gives_json_that_agrees_with_training(run, corpus, succeed):
@@ -90,29 +106,9 @@ def test_translate_keeps_order_and_blank_lines(run, succeed, monkeypatch):
 
 
 def test_the_export_translates_like_the_run(export, run, succeed, monkeypatch):
-    text = "one two three\n\nfour\n"
-    process = start("translate", "--saved-model", export, stdin=subprocess.PIPE)
-    out, err = process.communicate(text)
-    assert process.returncode == 0, err
-    assert out.count("\n") == 3
-    feed(monkeypatch, text.encode())
-    assert succeed("translate", "--run", run).out == out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "longer",
-    [
-        ["--epochs=2"],
-        ["--epochs=2", "--set=training.precision=float32"],
-        ["--set=training.epochs=2", *TRAIN_OPTIONS],
-    ],
-    ids=["alone", "with another option", "as a setting"],
-)
-def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, longer):
-    out = tmp_path / "run"
-    command = ["train", "--data", data, "--out", out]
-    call(*command, "--epochs=1", *TRAIN_OPTIONS)
-    call(*command, *longer, "--resume")
-    history = (out / "history.jsonl").read_text().splitlines()
-    assert [json.loads(line)["epoch"] for line in history] == [1, 2]
+    outputs = []
+    for model in (("--saved-model", export), ("--run", run)):
+        feed(monkeypatch, b"one two three\n\nfour\n")
+        outputs.append(succeed("translate", *model).out)
+    assert outputs[0].count("\n") == 3
+    assert outputs[0] == outputs[1]

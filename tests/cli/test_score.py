@@ -11,10 +11,8 @@ PAIRS = [
 
 
 @pytest.fixture
-def pairs(tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
-    return path
+def pairs(write):
+    return write("pairs.tsv", [f"{a}\t{b}" for a, b in PAIRS])
 
 
 @pytest.fixture
@@ -32,22 +30,29 @@ def score(run, pairs, succeed):
 
 
 def test_a_line_a_pair(score):
-    rows = [line.split("\t") for line in score()[0]]
+    rows = [line.split("\t") for line in score("--token-scores")[0]]
+    values = [json.loads(x) for x in score("--json", "--token-scores")[0]]
+    assert [(v["source"], v["target"]) for v in values] == PAIRS
+    assert values[0]["tokens"] == ["two", "one", "</s>"]
+    assert values[3]["tokens"] == ["one", "<unk>", "</s>"]
     assert [int(row[2]) for row in rows] == [3, 2, 0, 3]
-    for total, mean, count in rows:
+    for (total, mean, count, _), value in zip(rows, values, strict=True):
+        assert sum(value["token_log_probabilities"]) == pytest.approx(
+            value["log_probability"], rel=1e-4
+        )
         if int(count):
             assert float(total) < 0
             assert float(mean) * int(count) == pytest.approx(
                 float(total), abs=1e-3
             )
-    assert [float(number) for number in rows[2]] == [0, 0, 0]
-    keys = json.loads(score("--json")[0][0]).keys()
-    assert not {"tokens", "token_log_probabilities"} & keys
+    assert [float(number) for number in rows[2][:3]] == [0, 0, 0]
+    assert rows[0][3].split()[1].startswith("one:-")
+    assert rows[2][3] == ""
 
 
-def test_pairs_of_as_many_sentences_are_scored_one_by_one(score, tmp_path):
-    path = tmp_path / "several.tsv"
-    path.write_text("One. Two.\tTwo. One.\nOne.\tTwo.\nTwo.\tOne.\n")
+def test_pairs_of_as_many_sentences_are_scored_one_by_one(score, write):
+    rows = ["One. Two.\tTwo. One.", "One.\tTwo.", "Two.\tOne."]
+    path = write("several.tsv", rows)
     both, first, second = (
         float(line.split("\t")[0]) for line in score(input=path)[0]
     )
@@ -56,25 +61,9 @@ def test_pairs_of_as_many_sentences_are_scored_one_by_one(score, tmp_path):
     assert whole != pytest.approx(both, abs=1e-3)
 
 
-def test_tokens_add_up(score):
-    lines, _ = score("--json", "--token-scores")
-    values = [json.loads(line) for line in lines]
-    assert [(v["source"], v["target"]) for v in values] == PAIRS
-    assert values[0]["tokens"] == ["two", "one", "</s>"]
-    assert values[3]["tokens"] == ["one", "<unk>", "</s>"]
-    for value in values:
-        assert sum(value["token_log_probabilities"]) == pytest.approx(
-            value["log_probability"], rel=1e-4
-        )
-    columns = [line.split("\t")[3] for line in score("--token-scores")[0]]
-    assert columns[0].split()[1].startswith("one:-")
-    assert columns[2] == ""
-
-
-def test_what_is_too_long_is_reported(score, tmp_path):
-    path = tmp_path / "long.tsv"
+def test_what_is_too_long_is_reported(score, write):
     long = "one " * 30
-    path.write_text(f"one\ttwo\n{long}\ttwo\none\t{long}\n")
+    path = write("long.tsv", ["one\ttwo", f"{long}\ttwo", f"one\t{long}"])
     lines, said = score("--json", input=path)
     truncated = [json.loads(line)["truncated"] for line in lines]
     assert truncated == [False, True, True]
@@ -87,6 +76,7 @@ def test_the_export_scores_like_the_run(export, pairs, score, succeed, refuses):
     lines = succeed(*command, "--json").out.splitlines()
     for line, other in zip(lines, expected, strict=True):
         value, other = json.loads(line), json.loads(other)
+        assert not {"tokens", "token_log_probabilities"} & other.keys()
         assert value["length"] == other["length"]
         assert value["score"] == pytest.approx(other["score"], rel=1e-4)
         assert value["truncated"] == other["truncated"]

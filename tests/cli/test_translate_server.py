@@ -1,8 +1,6 @@
 """`translate --server`, and the client, against the toy export."""
 
 import functools
-import subprocess
-import sys
 
 import pytest
 
@@ -10,7 +8,8 @@ import keras_transformer as kt
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
-from tests.cli.conftest import ROOT, call, needs_serving
+from tests.cli.conftest import call, needs_serving
+from tests.processes import run_python
 
 pytestmark = needs_serving
 WORDS = ("zero", "one", "two", "three", "four", "five")
@@ -102,14 +101,13 @@ def from_export(export, tmp_path_factory):
 @pytest.mark.parametrize(
     ("options", "more"),
     [
-        ([], []),
         ([], ["--batch-size=7"]),
         pytest.param(
             ["--beam-size=1"], ["--label=stable"], marks=pytest.mark.slow
         ),
         (["--n-best=2"], ["--version=1"]),
     ],
-    ids=["plain", "batches", "greedy", "n-best"],
+    ids=["batches", "greedy", "n-best"],
 )
 def test_as_from_the_export_itself(
     from_export, url, source, succeed, options, more
@@ -135,13 +133,7 @@ sys.exit(f"imported: {heavy}" if heavy else status)
 
 def test_without_tensorflow(url, source):
     words = [url, "--model=toy", "--input", source]
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TENSORFLOW, *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", WITHOUT_TENSORFLOW, *words)
     assert len(done.stdout.splitlines()) == len(LINES)
 
 
@@ -180,24 +172,3 @@ def test_as_little_as_possible_is_read_ahead(url, interactive, most):
 def test_what_the_server_refuses(refuses, url, source, options, says):
     command = ["translate", "--server", url, "--input", source, *options]
     refuses(*command, says=says)
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        *("--weights=best", "--set=decoding.top_k=3", "--beam-size=2"),
-        *("--workers=2", "--threads=2", "--alignment", "--token-scores"),
-        *("--prefix=x", "--ensemble=x", "--shortlist=x"),
-    ],
-)
-def test_what_is_up_to_the_server(refuses, source, option):
-    command = ["translate", "--server", "http://x", "--input", source]
-    refuses(*command, option, says=[option.split("=")[0]])
-
-
-@pytest.mark.parametrize(
-    "option", ["--model=m", "--version=1", "--label=x", "--timeout=1"]
-)
-def test_what_needs_a_server(refuses, export, source, option):
-    command = ["translate", "--saved-model", export, "--input", source]
-    refuses(*command, option, says=[option.split("=")[0], "with --server"])
