@@ -57,8 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "how often sentences whose translation failed are tried again "
         "(default: %(default)s)"
     )
-    number = {"type": integer(0), "default": 2}
-    add_options(parser, {"--retries N": retries}, **number)
+    add_options(parser, {"--retries N": retries}, type=integer(0), default=2)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -40,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     prefix = (
         "language code before each source that has none, such as >>cmn_Hans<<"
     )
-    code = {"type": str, "default": ""}
-    add_options(parser, {"--source-prefix CODE": prefix}, **code)
+    add_options(parser, {"--source-prefix CODE": prefix}, type=str, default="")
     parser.add_argument(
         "--punctuation",
         choices=("auto", "none", "moses"),

@@ -78,10 +78,9 @@ def add_options(
     """
     for typed, text in texts.items():
         name, _, metavar = typed.partition(" ")
-        if metavar:
-            parser.add_argument(name, metavar=metavar, help=text, **options)
-        else:
-            parser.add_argument(name, action="store_true", help=text)
+        given = {**options, "metavar": metavar} if metavar else options
+        given = given or {"action": "store_true"}
+        parser.add_argument(name, help=text, **given)
 
 
 def seconds(text: str) -> float:
@@ -322,8 +321,9 @@ def add_placeholder_option(parser: Options, why: str) -> None:
         "what is markup, too, beside tags, entities, %%s, {name}, addresses "
         f"and the like, such as '~(?=\\w)'; may be repeated; {why}"
     )
-    more = {"action": "append", "default": []}
-    add_options(parser, {"--placeholder REGEX": text}, **more)
+    add_options(
+        parser, {"--placeholder REGEX": text}, action="append", default=[]
+    )
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:

@@ -61,10 +61,7 @@ _LIMITS = {
     "drain_seconds": "for requests in flight at the end",
 }
 # Of the extra.
-_PACKAGES = (
-    *("grpc", "grpc_health", "h11", "starlette"),
-    *("tensorflow_serving", "uvicorn"),
-)
+_PACKAGES = "grpc grpc_health h11 starlette tensorflow_serving uvicorn".split()
 _BATCH = 64  # sentences that requests make together where many come
 # Seconds between two looks for a signal.
 _TICK = 0.1

@@ -110,17 +110,24 @@ def sentence_beam_tree(
             symbols stand for, or the search samples.
     """
     decoding = _eager(decoding or run.config.decoding)
-    translator = Translator.from_run(run, model, decoding)
-    source = translator.prepare(tf.constant([_masked(text, translator)]))
-    target = run.target_tokenizer
-    return trace_beam(
-        step_model([model], decoding.precision),
-        source.ids,
-        target.tokens(),
+    steps = step_model([model], decoding.precision)
+    source_side, target_side = run.source_tokenizer, run.target_tokenizer
+    translator = Translator(
+        source_side,
+        target_side,
+        steps,
         decoding,
-        banned_ids(decoding, target),
-        target.first_id(),
-        (run.source_tokenizer.first_symbol, target.first_symbol),
+        placeholders=run.config.data.markup_patterns,
+    )
+    source = translator.prepare(tf.constant([_masked(text, translator)]))
+    return trace_beam(
+        steps,
+        source.ids,
+        target_side.tokens(),
+        decoding,
+        banned_ids(decoding, target_side),
+        target_side.first_id(),
+        (source_side.first_symbol, target_side.first_symbol),
     )
 
 

@@ -109,84 +109,18 @@ def fit(
             something is no callback, or all batches make no update.
         Interrupted: `stop_requested` was true.
     """
-    given, training = callback_list(callbacks), run.config.training
-    observer = observer or Observer()
-    with being_trained(run.folder), _seeded(training.seed):
-        hosts.together(lambda: _check_data(run, prepared))
-        hosts.by_chief(remove_leftovers)(run.folder)
-        path = run.folder / "checkpoint.npz"
-        resume = resume and _has_checkpoint(path, run)
-        if resume and path.is_file():  # `restore` says that it is missing.
-            run.require_size(path)
-        model = run.build_model(micro_batches=training.threads or 1)
-        if not resume:
-            _start(model, run, observer)
-        freeze(model, training.freeze)
-        if training.guided_alignment:
-            observer.aligns(prepared.counts["train"])
-        batches = training_batches(run, prepared)
-        steps = batches.batches_per_epoch * training.epochs
-        if steps < training.accumulate_steps:
-            raise InputError(
-                f"training.accumulate_steps must be {steps} or less, the "
-                f"batches of all epochs. Received: {training.accumulate_steps}"
-            )
-        cross_entropy = compile_model(
-            model,
-            training,
-            run.config.model.d_model,
-            batches.batches_per_epoch,
+    callbacks = callback_list(callbacks)
+    with being_trained(run.folder), _seeded(run.config.training.seed):
+        return _fit_locked(
+            run,
+            prepared,
+            resume,
+            observer or Observer(),
+            measure,
+            stop_requested,
+            callbacks,
+            verbose,
         )
-        dev = _dev_batches(prepared, run.config)
-        if dev is not None and not resume and INITIAL in run.manifest:
-            observer.initial(model.evaluate(dev, return_dict=True, verbose=0))
-        speed = Speed(cross_entropy)
-        keep_best = KeepBest(run, dev is not None)
-        checkpoint = Checkpoint(
-            path, run.id, batches, keep_best, speed, training, stop_requested
-        )
-        interpolation = InitialInterpolation(run, model)
-        callbacks = [
-            Position(batches),
-            speed,
-            interpolation,
-            *_dev_callbacks(run, dev, measure),
-            keep_best,
-            History(run),
-            Report(observer, speed, batches),
-            *given,
-            interpolation.give_back,
-            checkpoint,
-        ]
-        first_epoch = checkpoint.restore(model) if resume else 0
-        # Epochs may be more now; a run that is refused keeps its own.
-        config = run.folder / "config.yaml"
-        hosts.by_chief(write_text)(config, run.config.to_yaml())
-        keep_best.finished = first_epoch
-        if not keep_best.exhausted():
-            observer.start(model, batches)
-        hosts.wait()  # The observer of the chief may plan an epoch.
-        for start, end in _calls(batches, first_epoch, training):
-            if keep_best.exhausted() or model.stop_training:
-                break
-            with report_damaged_shards(prepared):
-                model.fit(
-                    batches.dataset,
-                    initial_epoch=start,
-                    epochs=end,
-                    validation_data=dev,
-                    callbacks=_callback_list(
-                        callbacks, model, batches, end, verbose
-                    ),
-                    shuffle=False,  # the batches do that
-                    verbose=verbose,
-                )
-        if keep_best.diverged:
-            observer.diverged(keep_best.finished)
-        elif keep_best.finished < training.epochs and keep_best.exhausted():
-            observer.stopped_early(keep_best.finished)
-        interpolation.use(True)
-        return model
 
 
 @contextlib.contextmanager
@@ -234,6 +168,83 @@ def callback_list(
                 f"Received: {type(callback).__name__}"
             )
     return given
+
+
+def _fit_locked(
+    run, prepared, resume, observer, measure, stop_requested, given, verbose
+):
+    """See `fit`; no other process trains the run meanwhile."""
+    training = run.config.training
+    hosts.together(lambda: _check_data(run, prepared))
+    hosts.by_chief(remove_leftovers)(run.folder)
+    path = run.folder / "checkpoint.npz"
+    resume = resume and _has_checkpoint(path, run)
+    if resume and path.is_file():  # `restore` says that it is missing.
+        run.require_size(path)
+    model = run.build_model(micro_batches=training.threads or 1)
+    if not resume:
+        _start(model, run, observer)
+    freeze(model, training.freeze)
+    if training.guided_alignment:
+        observer.aligns(prepared.counts["train"])
+    batches = training_batches(run, prepared)
+    _require_update(batches.batches_per_epoch, training)
+    cross_entropy = compile_model(
+        model,
+        training,
+        run.config.model.d_model,
+        batches.batches_per_epoch,
+    )
+    dev = _dev_batches(prepared, run.config)
+    if dev is not None and not resume and INITIAL in run.manifest:
+        observer.initial(model.evaluate(dev, return_dict=True, verbose=0))
+    speed = Speed(cross_entropy)
+    keep_best = KeepBest(run, dev is not None)
+    checkpoint = Checkpoint(
+        path, run.id, batches, keep_best, speed, training, stop_requested
+    )
+    interpolation = InitialInterpolation(run, model)
+    callbacks = [
+        Position(batches),
+        speed,
+        interpolation,
+        *_dev_callbacks(run, dev, measure),
+        keep_best,
+        History(run),
+        Report(observer, speed, batches),
+        *given,
+        interpolation.give_back,
+        checkpoint,
+    ]
+    first_epoch = checkpoint.restore(model) if resume else 0
+    # Epochs may be more now; a run that is refused keeps its own.
+    config = run.folder / "config.yaml"
+    hosts.by_chief(write_text)(config, run.config.to_yaml())
+    keep_best.finished = first_epoch
+    if not keep_best.exhausted():
+        observer.start(model, batches)
+    hosts.wait()  # The observer of the chief may plan an epoch.
+    for start, end in _calls(batches, first_epoch, training):
+        if keep_best.exhausted() or model.stop_training:
+            break
+        with report_damaged_shards(prepared):
+            model.fit(
+                batches.dataset,
+                initial_epoch=start,
+                epochs=end,
+                validation_data=dev,
+                callbacks=_callback_list(
+                    callbacks, model, batches, end, verbose
+                ),
+                shuffle=False,  # the batches do that
+                verbose=verbose,
+            )
+    if keep_best.diverged:
+        observer.diverged(keep_best.finished)
+    elif keep_best.finished < training.epochs and keep_best.exhausted():
+        observer.stopped_early(keep_best.finished)
+    interpolation.use(True)
+    return model
 
 
 def _dev_callbacks(run, dev, measure):
@@ -294,6 +305,16 @@ def training_batches(run: Run, prepared: PreparedData) -> TrainingBatches:
         share=_share(),
         align=WordAligner.of(prepared) if training.guided_alignment else None,
     )
+
+
+def _require_update(steps, training):
+    """Refuses a training that would end before its first update."""
+    if steps * training.epochs < training.accumulate_steps:
+        raise InputError(
+            f"training.accumulate_steps must be {steps * training.epochs} or "
+            "less, the batches of all epochs. Received: "
+            f"{training.accumulate_steps}"
+        )
 
 
 def _dev_batches(prepared, config):

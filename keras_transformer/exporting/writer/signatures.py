@@ -87,7 +87,7 @@ class TracedSignatures:
             for config in (decoding, greedy(decoding))
         )
         pairs = beam.pair_splitters(data) if data else None
-        sentences = pairs and pairs[0], decoding.batch_size
+        sentences = (pairs[0] if pairs else None, decoding.batch_size)
         ranks = 1 if decoding.sampling else decoding.beam_size
         # The last two speak of the tokens of one sentence, and split none.
         graphs: dict[str, Any] = {

@@ -8,6 +8,7 @@ deadline. An answer is read up to a length, see `longest_answer`.
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import time
 import urllib.parse
@@ -252,10 +253,15 @@ class _Registered:
 
 def _pool(target):
     """A pool of connections to a server, whatever proxy is configured."""
-    kind: type[urllib3.HTTPConnectionPool] = urllib3.HTTPConnectionPool
+    where = (target.host, target.port)
     if target.encrypted:
-        kind = urllib3.HTTPSConnectionPool  # It checks certificates.
-    pool = kind(target.host, target.port, maxsize=_MOST_KEPT)
+        # One for all connections: it reads the certificates of authorities.
+        context = ssl.create_default_context()
+        pool: urllib3.HTTPConnectionPool = urllib3.HTTPSConnectionPool(
+            *where, maxsize=_MOST_KEPT, ssl_context=context
+        )
+    else:
+        pool = urllib3.HTTPConnectionPool(*where, maxsize=_MOST_KEPT)
     pool.ConnectionCls = type(
         "RegisteredConnection", (_Registered, pool.ConnectionCls), {}
     )

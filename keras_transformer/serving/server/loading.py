@@ -52,12 +52,14 @@ class PatientCalls:
         Raises:
             InputError: it hasn't returned in time, or hangs since before.
         """
-        future, seconds = self._last.get(path), 0.0
+        future = self._last.get(path)
         if future is None or future.done():
-            future, seconds = Future(), self._seconds
-            self._last[path] = future
+            future = self._last[path] = Future()
             called = (future, function, arguments)
             threading.Thread(target=_call, args=called, daemon=True).start()
+            seconds = self._seconds
+        else:
+            seconds = 0.0
         try:
             return future.result(seconds)
         except FutureTimeoutError:
