@@ -3,6 +3,7 @@
 import pytest
 
 from tests.processes import run_python
+from tests.toy_runs import prepare_words, untrained_run
 
 BEGIN = """import keras_transformer as kt
 from keras_transformer.config.data import DataConfig
@@ -13,6 +14,13 @@ words = {f"{side}_tokenizer": "word" for side in ("source", "target")}
 config = DataConfig(source_language="en", target_language="fr", **words)
 data = kt.prepare("train.tsv", "prepared", config, dev=0.2, workers=2)
 print("made", data.path)
+"""
+# The run was never trained, and its translations have no end.
+DISTILL = """
+try:
+    kt.distill("run", "data", "distilled", workers=2)
+except ValueError as error:
+    print("made", error)
 """
 SHOUT = """
 from keras_transformer.system.workers import Workers
@@ -33,6 +41,9 @@ try:
 except InputError as error:
     print("made", error)
 """
+
+
+LINES = [f"one two {'three ' * (n % 5)}{n}\tun {n}\n" for n in range(60)]
 
 
 def run_script(folder, text, how):
@@ -56,9 +67,15 @@ def run_script(folder, text, how):
 
 @pytest.mark.medium
 def test_a_script_prepares_by_workers(tmp_path):
-    lines = [f"one two {'three ' * (n % 5)}{n}\tun {n}\n" for n in range(60)]
-    (tmp_path / "train.tsv").write_text("".join(lines))
+    (tmp_path / "train.tsv").write_text("".join(LINES))
     assert "made prepared" in run_script(tmp_path, PREPARE, "file")
+
+
+@pytest.mark.medium
+def test_a_script_distills_by_workers(tmp_path):
+    prepare_words(tmp_path, LINES, 0.2)
+    untrained_run(tmp_path / "run", tmp_path / "data")
+    assert "no sentence pair is left" in run_script(tmp_path, DISTILL, "file")
 
 
 @pytest.mark.parametrize("how", ["file", "stdin", "module", "interactive"])

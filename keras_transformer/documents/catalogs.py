@@ -233,7 +233,7 @@ class XliffCatalog(_XmlCatalog):
                 if source is None or not _has_text(source):
                     continue
                 closed = unit.xpath(
-                    "ancestor-or-self::*[@translate][1][@translate='no']"
+                    "ancestor-or-self::*[@translate!=''][1][@translate='no']"
                 )
                 if closed or (has_target and not overwrite):
                     continue

@@ -6,6 +6,28 @@ import pytest
 
 import keras_transformer as kt
 from keras_transformer.errors import InputError
+from keras_transformer.exporting.writer import saved_model
+
+
+@pytest.mark.medium
+def test_an_export_translates_as_its_run(folder, tmp_path, monkeypatch):
+    # The checks take long; those of tests/export run them.
+    monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda _: ())
+    lines = []
+    report = kt.export(
+        folder,
+        tmp_path / "models",
+        precision="float32",
+        warmup_texts=["aaa"],
+        progress=lines.append,
+    )
+    assert report.path == tmp_path / "models" / "1"
+    # A notebook prints it where it is the last of a cell.
+    assert len(repr(report).replace(str(tmp_path), "")) < 150
+    assert "tracing the graph" in lines
+    texts = ["aaa bbb", "", "ccc"]
+    expected = kt.load(folder).translate(texts)
+    assert kt.load(tmp_path / "models").translate(texts) == expected
 
 
 @pytest.mark.parametrize(

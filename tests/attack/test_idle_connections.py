@@ -110,4 +110,10 @@ def test_idle_grpc_connections(tmp_path, share, figures):
             server.check_log()
 
         crowds()
+        # Those that their clients keep are closed, and others served again.
+        with contextlib.ExitStack() as stack:
+            for data in list(GREETINGS.values()) * 40:
+                connection = greeted(server.port, data)
+                stack.enter_context(contextlib.closing(connection))
+            wait_for(lambda: is_healthy(server), 60)
         attack.mib = server.memory()

@@ -265,6 +265,19 @@ def test_a_process_killed_at_the_very_end_was_done(
     assert not work.exists()
 
 
+def test_translations_of_other_options_are_refused(script, command, capsys):
+    script(lambda factory: stop)
+    command(status=2)
+    for option, says in (
+        ("--beam-size=3", "beam_size 2 and not 3"),
+        ("--n-best=2", "n_best 1 and not 2"),
+        ("--weights=last", "another model"),
+    ):
+        command(option, status=2)
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert f"begun with {says}. Accepted: " in last
+
+
 def all_but_its_manifest(folder):
     """Which says when it was made."""
     files = contents(folder)
@@ -274,6 +287,22 @@ def all_but_its_manifest(folder):
 
 def stop(lines):
     raise KeyboardInterrupt
+
+
+def test_translations_that_are_damaged_are_made_again(
+    script, command, capsys, tmp_path
+):
+    expected = all_but_its_manifest(command(out="whole"))
+    script(lambda factory: stop_at_the_end(factory))
+    command(status=2)
+    path = tmp_path / "distilled.distilling/translations.shards/00001-of-00007"
+    lines = path.read_text().splitlines(keepends=True)
+    # As many translations, but those of other sources.
+    path.write_text("".join(lines[::-1]))
+    script(scripted)
+    assert all_but_its_manifest(command()) == expected
+    said = capsys.readouterr().err
+    assert f"shard 1 failed (try 1 of 3): {path}: damaged" in said
 
 
 def test_sources_that_are_damaged_are_written_again(script, command, tmp_path):

@@ -24,6 +24,11 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def test_tokenizers_settings_are_before_a_presets(data, corpus, tmp_path):
+    words = ["--train", corpus / "news.tsv", "--out", tmp_path / "again"]
+    call("prepare", *words, "--preset=tatoeba", "--tokenizers", data)
+
+
 @pytest.mark.usefixtures("untrained")
 def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     out = tmp_path / "run"

@@ -28,6 +28,23 @@ def ports(ct2_export, serve_by):
     return server.rest_port, server.port
 
 
+@pytest.mark.medium
+def test_the_command_serves_and_ends_well(ct2_export):
+    from tests.attack.served import Served
+
+    options = ["--model_name=en-zh", "--enable_batching"]
+    with Served(
+        "--engine=ctranslate2", "--model_base_path", ct2_export, *options
+    ) as server:
+        answer = ask(
+            f"127.0.0.1:{server.rest_port}",
+            f"{MODEL}:predict",
+            b'{"instances": ["aaa"]}',
+        )
+        assert answer.status == 200, answer.body
+    assert server.process.returncode == 0
+
+
 @pytest.fixture(params=["http", "grpc"])
 def client(request, ports):
     from keras_transformer.serving import Client

@@ -141,12 +141,14 @@ def test_an_epoch_has_every_pair_once(
     two_epochs, stored, shuffle_buffer, sentences
 ):
     batches, epochs = two_epochs(shuffle_buffer, sentences)
-    for batches.epoch, found in enumerate(epochs):
+    for epoch, found in enumerate(epochs):
+        batches.epoch = epoch
         assert sorted(pairs_in(found)) == stored["train"]
         assert len(found) == batches.batches_per_epoch
-        for features, labels in [] if sentences else found:
-            assert features["source_ids"].size <= 200
-            assert labels.size <= 200
+        if sentences is None:
+            for features, labels in found:
+                assert features["source_ids"].size <= 200
+                assert labels.size <= 200
         share = padding_share(found)
         assert batches.padding_share() == pytest.approx(share, abs=1e-12)
         assert 0 < share < 0.2
@@ -269,6 +271,12 @@ def test_evaluation_has_every_pair_once_shortest_first(prepared, stored):
         assert same(batches, batches_of(dataset))
     by_sentences = evaluation_batches(prepared, "train", batch_sentences=64)
     assert len(batches_of(by_sentences)) == -(-400 // 64)
+
+
+def test_evaluation_of_a_missing_split_is_refused(prepare_text):
+    prepared = prepare_text("a\t中\n")
+    with pytest.raises(InputError, match="has no dev split. Has: train"):
+        evaluation_batches(prepared, "dev", batch_tokens=200)
 
 
 def test_text_in_batches_is_that_of_its_records(prepared, stored, pairs):

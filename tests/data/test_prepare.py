@@ -437,7 +437,7 @@ def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
     path = write("a.tsv", numbered("a", 20))
     same = write("same.tsv", path.read_text())
     changed = write("changed.tsv", path.read_text() + "e\t字\n")
-    specs = [path, same, changed, f"{path}*2", f"{path}#x"]
+    specs = [path, same, changed, *(f"{path}{s}" for s in ("*2", "#x", "#y"))]
     found = [
         prepare([spec], tmp_path / str(n), word_data())
         for n, spec in enumerate(specs)

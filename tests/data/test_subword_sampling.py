@@ -98,3 +98,9 @@ def test_both_sides_are_drawn_where_both_have_pieces(corpus, tmp_path):
         assert sum((get(b) != 0).sum() for b in drawn) > sum(
             (get(b) != 0).sum() for b in stored
         )
+
+
+def test_the_configuration_decides(pieces):
+    assert subword_sampling(Config(), tokenizers(pieces)) is None
+    config = Config().updated({"training": {"subword_sampling": 0.1}})
+    assert subword_sampling(config, tokenizers(pieces)) is not None

@@ -45,6 +45,10 @@ XLIFF_1 = """<?xml version='1.0' encoding='UTF-8'?>
     <trans-unit id="3" translate="no"><source>No</source></trans-unit>
     <trans-unit id="4"><source>A <g id="1">bold</g> word</source></trans-unit>
     <trans-unit id="5"><source>Save</source><target/></trans-unit>
+    <group translate="no">
+      <trans-unit id="6"><source>No</source></trans-unit>
+      <trans-unit id="7" translate=""><source>No</source></trans-unit>
+    </group>
   </body></file>
 </xliff>
 """
@@ -239,6 +243,12 @@ def test_xliff_1_gets_targets(tmp_path, ending):
     )
     texts = ["Öffnen", "Wort <x1>A</x1>", "Sichern"]
     assert rewritten(document, texts) == expected
+
+
+def test_the_nearest_word_on_translation_counts(tmp_path):
+    content = XLIFF_1.replace('translate=""', 'translate="yes"')
+    document = read(tmp_path, "a.xlf", content)
+    assert document.texts == ["Open", "A <x1>bold</x1> word", "Save", "No"]
 
 
 def test_xliff_2_gets_targets(tmp_path):

@@ -109,6 +109,7 @@ def test_export_in_bfloat16(run, report, tmp_path):
     half = export_run(run, tmp_path, decoding=decoding, warmup_texts=["A b."])
     assert _description(half)["precision"] == "bfloat16"
     assert half.variables == report.variables
+    assert half.checks
     assert all(check.passed for check in half.checks)
 
 

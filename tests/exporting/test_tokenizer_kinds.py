@@ -46,4 +46,5 @@ def _export(run, tmp_path, data, tokenizers, model):
     other = random_run(tmp_path / "run", config, data, tokenizers)
     report = export_run(other, tmp_path / "models")
     assert report.path.is_dir()
+    assert report.checks
     assert all(check.passed for check in report.checks)

@@ -184,10 +184,8 @@ def test_grpc_status(channel):
 def test_grpc_metadata(channel):
     with pytest.raises(grpc.RpcError, match="at least one metadata_field"):
         metadata_of(channel)
-    response, signatures = (
-        metadata_of(channel, "signature_def"),
-        SignatureDefMap(),
-    )
+    response = metadata_of(channel, "signature_def")
+    signatures = SignatureDefMap()
     assert response.metadata["signature_def"].Unpack(signatures)
     assert "serving_default" in signatures.signature_def
     assert response.model_spec.version.value == 2

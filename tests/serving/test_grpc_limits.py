@@ -145,7 +145,7 @@ def test_a_call_whose_deadline_has_passed_is_not_begun(server, monkeypatch):
     ("call", "code"),
     [
         (lambda c, name: predict(c, name=name), "NOT_FOUND"),
-        (predict, "FAILED_PRECONDITION"),
+        (lambda c, name: predict(c, signature=name), "FAILED_PRECONDITION"),
         (lambda c, name: predict(c, **{name: ["a"]}), "INVALID_ARGUMENT"),
         (status_of, "NOT_FOUND"),
         (metadata_of, "INVALID_ARGUMENT"),

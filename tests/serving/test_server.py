@@ -33,8 +33,8 @@ from tests.serving.asking import (
 )
 from tests.serving.rpc import channel_to, predict
 
-# Additions of the toy model's loop that take a second or more.
-LONG = 250_000
+# Additions of the toy model's loop that take seconds.
+LONG = 1_000_000
 
 
 @pytest.fixture(scope="module")

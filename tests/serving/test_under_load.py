@@ -132,7 +132,7 @@ def test_who_watches_the_health_is_let_go(serve, closed):
 def test_who_is_not_answered_in_time_gets_503_when_the_server_stops(
     serve, pool, capfd
 ):
-    server = serve(port=None, **ONE_WORKER)
+    server = serve(port=None, access_log=True, **ONE_WORKER)
     body = spin(10 * LONG)
     clients = [pool.submit(ask, server, PREDICT, body) for _ in range(2)]
     wait_for_requests(server, 2)

@@ -1,10 +1,11 @@
 """Symbols of markup and terms as tokens of every kind of tokenizer."""
 
 import pytest
+import tensorflow as tf
 
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.symbols import SYMBOLS, TERM_SYMBOLS, first_symbol
-from keras_transformer.text import build_tokenizer
+from keras_transformer.text import build_tokenizer, load_tokenizer
 from tests.text.conftest import KINDS
 from tests.word_data import word_data
 
@@ -120,6 +121,15 @@ def test_surfaces_are_one_for_one_with_the_ids(tokenizer):
         for symbol in SYMBOLS:
             count = sum(piece.decode() == symbol for piece in row)
             assert count == text.count(symbol)
+
+
+def test_a_graph_and_a_saved_tokenizer_give_the_same(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    loaded = load_tokenizer(tmp_path)
+    assert loaded.fingerprint() == tokenizer.fingerprint()
+    traced = tf.function(loaded.tokenize)(tf.constant(TEXTS))
+    expected = tokenizer.tokenize(TEXTS).to_list()
+    assert traced.to_list() == loaded.tokenize(TEXTS).to_list() == expected
 
 
 def test_without_all_symbols_in_a_row_they_are_text():

@@ -218,6 +218,15 @@ def test_details_are_those_of_the_sentences_one_after_the_other():
     assert paragraphs.translate([], sentence_results) == []
 
 
+def test_details_that_nobody_asked_for_stay_unknown():
+    def translate(lines):
+        return [Translation(line, [Hypothesis(line, 0.0)]) for line in lines]
+
+    (found,) = Paragraphs(SPLITTER, 64).translate(["Ab. Cd."], translate)
+    assert found.source_tokens is None
+    assert found.hypotheses == [Hypothesis("Ab. Cd.", 0.0)]
+
+
 def test_a_models_length_and_tags_are_its_splitters():
     letters = CharacterTokenizer.train(["abcdefgh .,"] * 2, tags=["<BT>"])
     data = DataConfig(source_language="en", target_language="de")

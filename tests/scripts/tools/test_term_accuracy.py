@@ -78,9 +78,10 @@ def test_measure_tells_known_terms_from_unseen_ones(folder, capsys):
     )
     untrained_run(folder / "run", data.path)
     words = ["measure", "--run", folder / "run", "--dev", folder / "dev.tsv"]
-    words += [*FILES, "--terms", folder / "terms", "--json"]
+    words += [*FILES, "--terms", folder / "terms"]
+    words = [str(word) for word in words]
     capsys.readouterr()
-    assert term_accuracy.main([str(word) for word in words]) == 0
+    assert term_accuracy.main([*words, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["texts"] == 2
     for name in ("without", "with"):
@@ -89,3 +90,5 @@ def test_measure_tells_known_terms_from_unseen_ones(folder, capsys):
             assert of["terms"] == 1
             assert of["exact"] <= of["form"] <= 1
         assert {"bleu", "bleu_of_the_rest", "seconds"} <= report[name].keys()
+    assert term_accuracy.main(words) == 0
+    assert "any form" in capsys.readouterr().out
