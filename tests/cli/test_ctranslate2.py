@@ -12,6 +12,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import Config
 from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
+from keras_transformer.system.machine import multiplies_int8
 from tests.cli.conftest import (
     ROOT,
     call,
@@ -212,6 +213,9 @@ def test_limits_are_each_sentences_own(ct2_export, toy, translate, least):
 
 
 @pytest.mark.medium
+@pytest.mark.skipif(
+    not multiplies_int8(), reason="without VNNI CTranslate2's sums overflow"
+)
 @pytest.mark.parametrize("quantization", ["int8", "int8_float32"])
 def test_int8_is_smaller_and_translates(
     quantization, ct2_export, toy, tmp_path, here, translate
