@@ -83,10 +83,10 @@ def ids_of(pairs):
 
 def test_probabilities_are_those_of_nltk():
     links = link(*ids_of(PAIRS))
-    actual = model_1(links, iterations=4)
+    actual = model_1(links)
     source, target = (tokenizer.tokens() for tokenizer in tokenizers(PAIRS))
     aligned = [AlignedSent(t.split(), s.split()) for s, t in PAIRS if t]
-    expected = IBMModel1(aligned, 4).translation_table
+    expected = IBMModel1(aligned, links_of._ITERATIONS).translation_table
     for s, t, probability in zip(
         links.sources, links.targets, actual, strict=True
     ):
