@@ -25,7 +25,7 @@ def read(path):
 
 
 def test_tokenizers_settings_are_before_a_presets(data, corpus, tmp_path):
-    words = ["--train", corpus / "news.tsv", "--out", tmp_path / "again"]
+    words = ["--train", corpus / "train.tsv", "--out", tmp_path / "again"]
     call("prepare", *words, "--preset=tatoeba", "--tokenizers", data)
 
 
