@@ -86,7 +86,8 @@ def test_old_ids_keep_their_logits(runs):
     before, after = (np.array(m(ids, training=False)) for m in (old, new))
     assert sizes_of(child) == [sources + 3, targets + 3]
     assert after.shape[-1] == targets + 3
-    np.testing.assert_array_equal(after[..., :targets], before)
+    # On some processors a wider product rounds otherwise.
+    np.testing.assert_allclose(after[..., :targets], before, rtol=0, atol=2e-6)
 
 
 def test_new_rows_are_means(runs):
