@@ -14,7 +14,7 @@ example:
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import contextlib
 import os
 import pathlib
 import signal
@@ -60,8 +60,6 @@ _LIMITS = {
     "load_seconds": "for a version to be loaded",
     "drain_seconds": "for requests in flight at the end",
 }
-# Of the extra.
-_PACKAGES = "grpc grpc_health h11 starlette tensorflow_serving uvicorn".split()
 _BATCH = 64  # sentences that requests make together where many come
 # Seconds between two looks for a signal.
 _TICK = 0.1
@@ -70,8 +68,12 @@ _TICK = 0.1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """All flags, with TensorFlow Serving's names where it has them."""
     models = parser.add_argument_group("what is served")
-    folder = {"folder FOLDER": "the same as --model_base_path"}
-    add_options(models, folder, nargs="?")
+    models.add_argument(
+        "folder",
+        nargs="?",
+        metavar="FOLDER",
+        help="the same as --model_base_path",
+    )
     add_options(
         models,
         {
@@ -155,9 +157,6 @@ def _add_limits(group):
 
 def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
-    for package in _PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            raise not_installed(package, "serving")
     if arguments.engine == engines.CTRANSLATE2:
         require_ctranslate2()
     if arguments.model_base_path:
@@ -205,6 +204,15 @@ def _check_export(arguments):
         engines.require_engine_for(folder, arguments.engine)
 
 
+@contextlib.contextmanager
+def _extra():
+    """Tells what to install where the extra is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise not_installed(str(error.name), "serving") from None
+
+
 def _serve(arguments):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
     before = set(threading.enumerate())
@@ -213,13 +221,14 @@ def _serve(arguments):
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     say("loading")
     load_tensorflow()
-    from keras_transformer.exporting.verification.c_api import disable_xla
-    from keras_transformer.serving.server.server import Server
+    with _extra():
+        from keras_transformer.exporting.verification.c_api import disable_xla
+        from keras_transformer.serving.server.server import Server
 
-    options = server_options(arguments)
-    # For the whole process and for good, as the stock server does.
-    disable_xla()
-    server = Server(options, say)
+        options = server_options(arguments)
+        # For the whole process and for good, as the stock server does.
+        disable_xla()
+        server = Server(options, say)
     # Until here a signal ends the process: no request is in flight.
     server.start()
     spare_collections()

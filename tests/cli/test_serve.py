@@ -1,6 +1,7 @@
 """`serve`: its flags, and the toy export through all of it."""
 
 import json
+import os
 import signal
 
 import pytest
@@ -117,8 +118,17 @@ def test_a_signal_ends_a_server_that_still_loads(
 
 
 def test_without_the_extra_the_user_is_told_what_to_install(
-    tmp_path, not_installed, refuses
+    tmp_path, monkeypatch
 ):
-    not_installed("uvicorn")
-    says = ["uvicorn isn't installed", "pip install '.[serving]'"]
-    refuses("serve", "--engine=embedded", tmp_path, says=says)
+    (tmp_path / "uvicorn.py").write_text(
+        "raise ModuleNotFoundError('no uvicorn', name='uvicorn')"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+    process = start(
+        "serve", "--engine", "embedded", "--model_base_path", tmp_path
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "uvicorn isn't installed" in err
+    assert "pip install '.[serving]'" in err
