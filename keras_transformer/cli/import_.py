@@ -24,7 +24,7 @@ from keras_transformer.cli.options import add_options
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     model = "the folder of its files, or its name on Hugging Face's hub"
-    add_options(parser, {"folder MODEL": model})
+    parser.add_argument("folder", metavar="MODEL", help=model)
     add_options(parser, {"--out FOLDER": "the run's folder"}, required=True)
     parser.add_argument(
         "--positions",

@@ -215,12 +215,12 @@ KINDS = {
     ),
     **{
         f"attention-{part}": Kind(
-            f"what {summary}", _draw_attention(part), _SENTENCE, _LOOK
+            summary, _draw_attention(part), _SENTENCE, _LOOK
         )
         for part, summary in {
-            "encoder": "source tokens attend to",
-            "decoder": "target tokens attend to",
-            "cross": "target tokens read of the source",
+            "encoder": "what source tokens attend to",
+            "decoder": "what target tokens attend to",
+            "cross": "what target tokens read of the source",
         }.items()
     },
     "lengths": Kind("sentence lengths of a corpus", _draw_lengths, ("data",)),

@@ -23,14 +23,14 @@ from keras_transformer.cli.options import add_json_option, add_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, {"base BASE": "the model's folder"})
+    parser.add_argument("base", metavar="BASE", help="the model's folder")
     add_json_option(parser)
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="ACTION"
     )
     actions.add_parser("list", help="all versions")
     action = actions.add_parser("publish", help="check and copy a version")
-    add_options(action, {"source FOLDER": "a version folder"})
+    action.add_argument("source", metavar="FOLDER", help="a version folder")
     version = "default: one above the highest there"
     add_options(action, {"--model-version N": version}, type=int)
     add_options(action, {"--label LABEL": "that names it then"})
