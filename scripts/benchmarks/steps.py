@@ -109,8 +109,7 @@ def evaluate(
         result.write_text(said.strip().splitlines()[-1], encoding="utf-8")
     scores = json.loads(result.read_text("utf-8"))
     return [
-        # Results of earlier versions have no interval.
-        score_text(scores["bleu"], scores.get("bleu_interval")),
-        score_text(scores["chrf"], scores.get("chrf_interval")),
+        score_text(scores["bleu"], scores["bleu_interval"]),
+        score_text(scores["chrf"], scores["chrf_interval"]),
         f"{scores['cross_entropy']:.3f}",
     ]

@@ -36,7 +36,8 @@ from scripts.benchmarks import command, steps
 from scripts.benchmarks.filters.dirt import KINDS, make_dirt
 
 _CLEAN = "as it came"
-_QUICK = {"pairs": 5000, "epochs": 1, "preset": "demo"}
+_QUICK = {"pairs": 3000, "epochs": 1, "preset": "demo"}
+_QUICK_DEV = 200  # pairs
 _SEED = 1
 _TOGETHER = 1000  # pairs that are tokenized at a time
 
@@ -50,6 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.quick:
         options.out = options.out / "quick"
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.quick and options.dev:
+        scored = [*read_pairs([options.dev])][:_QUICK_DEV]
+        options.dev = options.out / "dev.tsv"
+        steps.write_rows(options.dev, scored)
     rows = _rows(options)
     data = {name: options.out / name for name in ("dirty", "filtered")}
     _prepare(options, data["dirty"], [])
