@@ -33,9 +33,9 @@ from keras_transformer.symbols import (
 from keras_transformer.system.yaml_text import load_yaml
 from keras_transformer.text.normalization import head_and_rest, replaced
 
-# Of code points that Unicode keeps for the inside of programs.
+# Of code points that Unicode keeps for the inside of programs; those of a text
+# become another one, as in every tokenizer's text.
 _END, _NO_END = "\ufdd0", "\ufdd1"
-# As many bytes as these have, so that positions stay what they are.
 _OTHER = "\ufffd"
 
 _LINE_END = "\\n\\x0b-\\r\\x1c-\\x1e\x85\u2028\u2029"
@@ -90,7 +90,8 @@ class Sentences(NamedTuple):
 class SentenceSplitter:
     """Splits texts into sentences, and joins what they are translated to.
 
-    A gap and a sentence in turn are the text, byte by byte, after its tags.
+    A gap and a sentence in turn are the text, byte by byte, after its tags; but
+    U+FDD0 and U+FDD1, which no text should have, become U+FFFD.
 
     Args:
         source_language: tag of the texts' language; an unknown one has only
@@ -344,18 +345,13 @@ def _cut(strings, rules):
 
     Args:
         strings: string `(B,)`, of any bytes.
-        rules: that keep the number of other bytes.
+        rules: that add marks, and change no other character but these.
 
     Returns:
         string `(N,)`, and int64 `(N,)`, the string of each.
     """
     parts = tf.strings.split(replaced(strings, *rules), _END)
-    rows = parts.value_rowids()  # (N,)
-    lengths = tf.strings.length(parts.flat_values)
-    # From the strings themselves, as rules replace what looks like a mark.
-    begins = tf.cumsum(tf.strings.length(strings), exclusive=True)  # (B,)
-    positions = tf.cumsum(lengths, exclusive=True) - tf.gather(begins, rows)
-    return tf.strings.substr(tf.gather(strings, rows), positions, lengths), rows
+    return parts.flat_values, parts.value_rowids()
 
 
 def _rules(language: str, facts: dict) -> _Rules:
