@@ -104,44 +104,44 @@ class _Paragraph:
     def __init__(self, element):
         self._element = element
         _split_runs(element)
-        pieces = [
-            (child, _text_of(child))
-            for child in element
-            if child.tag != f"{_W}pPr" and child.tag not in _DROPPED
-        ]
+        pieces = [*_pieces(element)]
         texts = "".join(text for _, text in pieces if text is not None)
         self.has_letters = any(map(str.isalpha, texts))
         self.left = sum(
             text is None and _has_letters(child, element)
-            for child, text in pieces
+            for children, text in pieces
+            for child in children
         )
         name = unused_tag(texts)
         self._tag = re.compile(rf"<(/?){name}(\d+)(/?)>")
-        lengths: collections.Counter = collections.Counter()
-        for child, text in pieces:
-            if text is not None:
-                lengths[_formatting(child)] += len(text)
-        # Not a link's, whose formatting is the link itself.
-        plain = max(
-            lengths,
-            key=lambda key: (isinstance(key, str), lengths[key]),
-            default=None,
-        )
-        # By the numbers of tags; 0 is the plain run.
-        self._elements: dict[int, Any] = {}
-        self.text = ""
+        # By the numbers of tags; the plain run has 0.
+        self._runs: dict[int, Any] = {}
+        # By what is in tags: "1", and "/1" if it begins something.
+        self._codes: dict[str, list] = {}
+        self.text = "".join(self._tagged(pieces, name))
+
+    def _tagged(self, pieces, name):
+        """Yields the texts and tags of pieces."""
+        plain, pairs = _plain_formatting(pieces), _pairs(pieces)
+        starts: dict[Any, int] = {}  # of ends
         groups = itertools.groupby(pieces, key=_group)
         for number, (formatting, group) in enumerate(groups, 1):
-            first, text = next(group)
-            if text is None:
-                self.text += f"<{name}{number}/>"
-            else:
+            children, text = next(group)
+            first = children[0]
+            if text is not None:
                 text += "".join(text for _, text in group)
-                is_plain = formatting == plain
-                tag = "" if is_plain else f"<{name}{number}>"
-                self.text += tag + text + tag.replace("<", "</")
-                number = 0 if is_plain else number
-            self._elements.setdefault(number, first)
+                number = 0 if formatting == plain else number
+                self._runs.setdefault(number, first)
+                tag = f"{name}{number}"
+                yield f"<{tag}>{text}</{tag}>" if number else text
+            elif first in starts:
+                self._codes[f"/{starts[first]}"] = children
+                yield f"</{name}{starts[first]}>"
+            else:
+                self._codes[f"{number}"] = children
+                end = pairs.get(first)
+                starts[end] = number
+                yield f"<{name}{number}{'/' if end is None else ''}>"
 
     def replace(self, text):
         """Puts a translation in place of the text.
@@ -159,8 +159,8 @@ class _Paragraph:
             end = match.end()
             if match[0] not in own:
                 continue
-            if match[3]:
-                self._element.append(self._elements[int(match[2])])
+            if codes := self._codes.get(match[1] + match[2]):
+                self._element.extend(codes)
             elif match[1]:
                 numbers = numbers[:-1] or [0]
             else:
@@ -171,7 +171,7 @@ class _Paragraph:
         """Adds a text in the formatting of the tag of a number."""
         if not text:
             return
-        element = copy.deepcopy(self._elements[number])
+        element = copy.deepcopy(self._runs[number])
         run, *others = element.iter(f"{_W}r")
         for other in others:
             other.getparent().remove(other)
@@ -205,10 +205,78 @@ def _split_runs(parent):
             run.addnext(part)
 
 
+def _pieces(paragraph):
+    """Yields lists of a paragraph's children, and the text of each or None.
+
+    A field's children up to its result stay together.
+    """
+    codes: list = []
+    depth = 0  # of fields whose results have not begun
+    for child in paragraph:
+        if child.tag == f"{_W}pPr" or child.tag in _DROPPED:
+            continue
+        kind = _field_code(child)
+        if kind == "begin":
+            depth += 1
+        elif depth and (kind == "end" or (kind == "separate" and depth == 1)):
+            depth -= 1
+        elif not depth:
+            yield [child], _text_of(child)
+            continue
+        codes.append(child)
+        if not depth:
+            yield codes, None
+            codes = []
+    for child in codes:  # Their result is in another paragraph.
+        yield [child], _text_of(child)
+
+
+def _field_code(run):
+    """`begin`, `separate` or `end` of a field; None: no such."""
+    code = run.find(f"{_W}fldChar")
+    return None if code is None else code.get(f"{_W}fldCharType")
+
+
+def _pairs(pieces):
+    """What begins something, such as a bookmark, and what ends it.
+
+    Of pairs that cross the first one is a pair.
+    """
+    pairs = {}
+    begun: list = []
+    for children, _ in pieces:
+        code = children[-1]
+        kind, name = _field_code(code), str(code.tag)  # A comment has none.
+        key = re.sub("(Start|End)$", "", name), code.get(f"{_W}id")
+        if kind == "separate" or name.endswith("Start"):
+            begun.append((key, children[0]))
+        elif kind == "end" or name.endswith("End"):
+            while begun and key in dict(begun):
+                other, start = begun.pop()
+                if other == key:
+                    pairs[start] = children[0]
+                    break
+    return pairs
+
+
+def _plain_formatting(pieces):
+    """The formatting of most of the text."""
+    lengths: collections.Counter = collections.Counter()
+    for (first, *_), text in pieces:
+        if text is not None:
+            lengths[_formatting(first)] += len(text)
+    # Not a link's, whose formatting is the link itself.
+    return max(
+        lengths,
+        key=lambda key: (isinstance(key, str), lengths[key]),
+        default=None,
+    )
+
+
 def _group(piece):
     """What is the same for pieces that become one, next to each other."""
-    element, text = piece
-    return element if text is None else _formatting(element)
+    children, text = piece
+    return children[0] if text is None else _formatting(children[0])
 
 
 def _text_of(element):

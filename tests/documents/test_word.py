@@ -1,6 +1,7 @@
 """Word: paragraphs, tables, headers, with the formatting of their runs."""
 
 import io
+import re
 import struct
 import zipfile
 
@@ -95,6 +96,54 @@ FIELD = f'<w:fldSimple w:instr="REF">{run("Table")}</w:fldSimple>'
 BOX = f"<w:r><w:pict><w:p>{run('Box')}</w:p></w:pict></w:r>"
 
 
+def document_of(tmp_path, content):
+    document = docx.Document()
+    paragraph = document.add_paragraph()._p
+    names = f'xmlns:w="{paragraph.nsmap["w"]}"'
+    parsed = docx.oxml.parse_xml(f"<w:p {names}>{content}</w:p>")
+    paragraph.getparent().replace(paragraph, parsed)
+    document.save(tmp_path / "a.docx")
+    return WordDocument(tmp_path / "a.docx")
+
+
+def bookmark(kind, number=1, name="bookmark"):
+    return f'<w:{name}{kind} w:id="{number}"/>'
+
+
+def field(kind):
+    return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+
+NOTED = (
+    bookmark("Start")
+    + run("A red ")
+    + bookmark("Start", name="commentRange")
+    + run("car")
+    + bookmark("End", name="commentRange")
+    + bookmark("End")
+    + run(" now")
+)
+CROSSING = (
+    bookmark("Start")
+    + run("A ")
+    + bookmark("Start", 2)
+    + run("red")
+    + bookmark("End")
+    + run(" car")
+    + bookmark("End", 2)
+)
+INSTRUCTION = "<w:r><w:instrText>REF</w:instrText></w:r>"
+BEGUN = field("begin") + INSTRUCTION + field("separate")
+ENDED = field("end") + run(" now")
+LINKED = run("A ") + BEGUN + run("red car") + ENDED
+# Within an instruction, and one without a result.
+NESTED = (
+    f"{run('A ')}{field('begin')}{BEGUN}{run('1')}{field('end')}"
+    f"{field('separate')}{run('red')}{field('end')}"
+    f"{field('begin')}{INSTRUCTION}{field('end')}"
+)
+
+
 @pytest.mark.parametrize(
     ("content", "texts", "left"),
     [
@@ -131,24 +180,46 @@ BOX = f"<w:r><w:pict><w:p>{run('Box')}</w:p></w:pict></w:r>"
         (LINK, [], 1),
         (run("See ") + FIELD, ["See <x2/>"], 1),
         (run("A ") + BOX, ["A <x2/>", "Box"], 0),
+        (NOTED, ["<x1>A red <x3>car</x3></x1> now"], 0),
+        (CROSSING, ["<x1>A <x3/>red</x1> car<x7/>"], 0),
+        (LINKED, ["A <x2>red car</x2> now"], 0),
+        (NESTED, ["A <x2>red</x2><x5/>"], 0),
+        # Its result ends in another paragraph.
+        (LINKED[: -len(ENDED)], ["A <x2/>red car"], 0),
+        (f"{run('A')}{field('begin')}{INSTRUCTION}", ["A<x2/><x3/>"], 0),
     ],
 )
 def test_text_in_elements_is_translated_or_counted(
     tmp_path, content, texts, left
 ):
-    document = docx.Document()
-    paragraph = document.add_paragraph()._p
-    names = f'xmlns:w="{paragraph.nsmap["w"]}"'
-    parsed = docx.oxml.parse_xml(f"<w:p {names}>{content}</w:p>")
-    paragraph.getparent().replace(paragraph, parsed)
-    document.save(tmp_path / "a.docx")
-    opened = WordDocument(tmp_path / "a.docx")
+    opened = document_of(tmp_path, content)
     assert opened.texts == texts
     assert sum(opened.skipped.values()) == left
     again = b"".join(opened.translated([t.replace("A", "B") for t in texts]))
     assert read(tmp_path, "b.docx", again).texts == [
         text.replace("A", "B") for text in texts
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "codes"),
+    [
+        (
+            NOTED,
+            "jetzt <x1><x3>Auto</x3> rot</x1>",
+            "bookmarkStart commentRangeStart commentRangeEnd bookmarkEnd",
+        ),
+        (LINKED, "jetzt <x2>Auto rot</x2> ein", "begin separate end"),
+    ],
+)
+def test_what_begins_something_stays_before_what_ends_it(
+    tmp_path, content, text, codes
+):
+    (xml,) = [*document_of(tmp_path, content).translated([text])]
+    xml = docx.Document(io.BytesIO(xml)).paragraphs[0]._p.xml
+    names = "bookmark|commentRange"
+    found = re.findall(f'<w:((?:{names})[SE]\\w+)|fldCharType="(\\w+)"', xml)
+    assert ["".join(each) for each in found] == codes.split()
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no zip"])
