@@ -26,7 +26,7 @@ from keras_transformer.documents.markup import (
     find_marks,
     unused_tag,
 )
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.languages import tag_of_language
 from keras_transformer.system.files import read_bytes
 
@@ -34,7 +34,7 @@ _PLACEHOLDERS_CHANGED = "with changed placeholders"
 # Elements whose content is text; that of others is a code.
 _AROUND_TEXT = ("g", "hi", "mrk", "pc")
 # Codes that begin something, and those that end it.
-_ENDS = {"bpt": "ept", "sc": "ec"}
+_ENDS = {"bpt": "ept", "bx": "ex", "sc": "ec"}
 # States of XLIFF 1.2 and 2 in which a target is none yet.
 UNTRANSLATED = {"new", "needs-translation", "initial"}
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -120,20 +120,30 @@ class GettextCatalog(_Catalog):
         for entry in self._file:
             if entry.obsolete or (entry.translated() and not overwrite):
                 continue
-            yield entry.msgid, (entry, 0)
-            if entry.msgid_plural:
-                yield entry.msgid_plural, (entry, 1)
-
-    def _fill(self, place, text):
-        entry, number = place
-        if entry.msgid_plural:
+            if not entry.msgid_plural:
+                yield entry.msgid, (entry, None)
+                continue
             one = plural_form(self._file, entry, 1)
             # Chinese has one form, for all numbers.
             others = [form for form in entry.msgstr_plural if form != one]
-            forms = others or [one] if number else [one]
-            entry.msgstr_plural.update(dict.fromkeys(forms, text))
-        else:
+            open_ = {
+                form
+                for form, text in entry.msgstr_plural.items()
+                if overwrite or "fuzzy" in entry.flags or not text
+            }
+            for text, forms in (
+                (entry.msgid, [one]),
+                (entry.msgid_plural, others or [one]),
+            ):
+                if open_.intersection(forms):
+                    yield text, (entry, open_.intersection(forms))
+
+    def _fill(self, place, text):
+        entry, forms = place
+        if forms is None:
             entry.msgstr = text
+        else:
+            entry.msgstr_plural.update(dict.fromkeys(forms, text))
         if "fuzzy" not in entry.flags:
             entry.flags.append("fuzzy")
 
@@ -157,11 +167,18 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
         file.write(content.encode())
         file.flush()
         try:
-            return polib.pofile(file.name, encoding="utf-8")
+            catalog = polib.pofile(file.name, encoding="utf-8")
         except (OSError, ValueError) as error:
             reason = str(error).replace("Syntax error in po file", "")
             reason = reason.replace(file.name, "").strip()
             raise InputError(f"{path}: damaged .po file {reason}") from None
+    for entry in catalog:
+        if entry.msgid_plural and not entry.msgstr_plural:
+            raise InputError(
+                f"{path}: damaged .po file (no msgstr[0] of "
+                f"{shown(entry.msgid)})"
+            )
+    return catalog
 
 
 def plural_form(catalog: Any, entry: Any, number: int) -> int:
@@ -329,8 +346,13 @@ def _has_text(element):
 
 
 def _is_around_text(element):
-    # A comment has no name.
-    return isinstance(element.tag, str) and _name(element) in _AROUND_TEXT
+    """True if the content of an element is text, which may be translated."""
+    return (
+        isinstance(element.tag, str)  # A comment has no name.
+        and _name(element) in _AROUND_TEXT
+        and element.get("mtype") != "protected"
+        and element.get("translate") != "no"
+    )
 
 
 def _end_of(start):

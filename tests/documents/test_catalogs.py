@@ -113,6 +113,18 @@ def test_one_plural_form_is_that_of_all_numbers(tmp_path):
     assert 'msgstr[0] "%d个文件"' in rewritten(document, texts)
 
 
+def test_a_form_with_a_translation_stays(tmp_path):
+    content = PO.replace('[0] ""', '[0] "%d Dateichen"')
+    document = read(tmp_path, "de.po", content)
+    assert document.texts[2:] == ["%d files"]
+    texts = [*document.texts[:2], "%d Dateien"]
+    assert '"%d Dateichen"\nmsgstr[1] "%d Dateien"' in rewritten(
+        document, texts
+    )
+    content = content.replace('msgid "%d file"', '#, fuzzy\nmsgid "%d file"')
+    assert "%d file" in read(tmp_path, "fuzzy.po", content).texts
+
+
 def test_a_catalog_names_its_encoding_and_language(tmp_path):
     content = (
         'msgid ""\nmsgstr ""\n'
@@ -205,13 +217,14 @@ def test_elements_in_a_text_are_tags(tmp_path, name, element, around):
 PAIRED = {
     "a.tmx": '<bpt i="1">&lt;b&gt;</bpt>red{}<ept i="1">&lt;/b&gt;</ept>',
     "a.xlf": '<bpt id="1" rid="1"/>red{}<ept id="2" rid="1"/>',
+    "a.sdlxliff": '<bx id="1" rid="1"/>red{}<ex id="2" rid="1"/>',
     "a.xliff": '<sc id="1"/>red{}<ec startRef="1"/>',
 }
 
 
 @pytest.mark.parametrize("name", PAIRED)
 def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
-    content = {"a.tmx": TMX, "a.xlf": XLIFF_1, "a.xliff": XLIFF_2}[name]
+    content = {"a.tmx": TMX, "a.xliff": XLIFF_2}.get(name, XLIFF_1)
     inline = "the " + PAIRED[name].format(" <ph/>button")
     document = read(tmp_path, name, content.replace("Open", inline))
     assert document.texts[0] == "the <x1>red <x2/>button</x1>"
@@ -227,6 +240,13 @@ def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
     assert document.texts[0] == "<x1>a<x2>b</x1>c</x2>"
     again = rewritten(document, document.texts).replace('"', "'")
     assert again.count(crossed) == 2
+
+
+def test_protected_text_is_not_translated(tmp_path):
+    inline = '<mrk mtype="protected">A</mrk> of <mrk translate="no">B</mrk>'
+    document = read(tmp_path, "a.xlf", XLIFF_1.replace("Open", inline))
+    assert document.texts[0] == "<x1/> of <x2/>"
+    assert rewritten(document, document.texts).count(inline) == 2
 
 
 @pytest.mark.parametrize("ending", ["xlf", "sdlxliff", "mqxliff", "mxliff"])
@@ -378,6 +398,12 @@ def test_entities_are_not_expanded(tmp_path, content):
     ("name", "content", "options", "says"),
     [
         ("a.po", 'msgid "a\nmsgstr', {}, "damaged .po file"),
+        (
+            "a.po",
+            'msgid "a"\nmsgid_plural "b"\nmsgstr "c"',
+            {},
+            r"no msgstr\[0\] of",
+        ),
         ("a.xlf", "<xliff", {}, "damaged XML"),
         ("a.xlf", "", {}, "damaged XML"),
         ("a.xlf", "<html/>", {}, "an element html"),
