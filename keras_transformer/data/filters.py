@@ -40,10 +40,11 @@ _LONGEST = 400  # characters that are looked at
 _MARKUP = re.compile(MARKUP, re.DOTALL)
 _DIGITS = re.compile(r"\d+")
 # With what languages put between the digits of a number.
-_NUMBER = re.compile(r"\d+(?:[.,:'\s]\d+)*")
+_NUMBER = re.compile(r"\d+(?:[.,:'’·٫٬，．\s]\d+)*")
 # Numbers that go on in words: "3万", "1.5 million", "2 Mrd."
 _WITH_WORD = re.compile(
-    r"(?<![\d.,])\d[\d.,]*\s*(?:[万萬亿億兆만억]|mill?i|bill?i|thousand|mio|mrd)",
+    r"(?<![\d.,])\d[\d.,]*\s*(?:[千万萬亿億兆천만억]|mill?i|bill?i|thousand|mio|"
+    r"mrd|bn\b|тыс|млн|млрд|lakh|crore)",
     re.IGNORECASE,
 )
 
@@ -172,7 +173,7 @@ def _has_same_numbers(pair):
         _WITH_WORD.sub(
             " ", text if text.isascii() else _with_ascii_digits(text)
         )
-        for text in pair
+        for text in map(_plain, pair)
     ]
     return any(
         source <= target or target <= source

@@ -29,6 +29,9 @@ def passes(pair, name, source="en", target="de"):
         ("1,000.50 $", "1.000,50 $", True),
         ("1000000", "1 000 000", True),
         ("1000", "1\u202f000", True),
+        ("1,234 francs", "1’234 Fr.", True),
+        ("1,234 riyals", "١٬٢٣٤ ريال", True),
+        ("1,234 yen", "１，２３４円", True),
         ("on 2024-01-05", "am 5.1.2024", True),
         ("at 10:30", "um 10.30", True),
         ("at 10:30", "um 11.30", False),
@@ -39,7 +42,10 @@ def passes(pair, name, source="en", target="de"):
         # Of which the rest is a word.
         ("30,000 people", "3万人", True),
         ("1.5 million", "150万", True),
+        ("2,000 people", "2 тыс. человек", True),
         ("the 2nd of 30,000", "1. 3万", False),
+        # Of tags, placeholders and addresses.
+        ('See <a id="1">it</a>', 'Siehe <a id="2">dies</a>', True),
         ("9" * 5000, "9" * 4999, False),
     ],
 )
