@@ -39,7 +39,7 @@ def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
     stay apart. Tags before a text don't count.
     """
     for text in map(without_tags, texts):
-        folded = nfkc(text).lower()
+        folded = nfkc(text).casefold()
         key = folded.translate(_SAID) or text
         # Most sentences of an alphabet are spared a look for characters.
         yield key if key.isascii() else next(simplify([key]))

@@ -22,6 +22,7 @@ def test_key_ignores_case_width_punctuation_and_script():
     assert key("?!") != key("...")
     assert key("Don't STOP!") == key("dont stop") == "dontstop"
     assert key("ＡＢＣ　１２") == "abc12"
+    assert key("Straße") == key("STRASSE")
     assert key("這是漢語。") == key("这是汉语") == "这是汉语"
 
 
