@@ -152,13 +152,19 @@ def plain_path(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     or isn't UTF-8.
     """
     path = os.path.realpath(folder)
-    if re.fullmatch(r"[\w/. -]+", path):
+    if _is_plain(path):
         yield pathlib.Path(path)
         return
-    with tempfile.TemporaryDirectory() as links:
+    usual = os.path.realpath(tempfile.gettempdir())
+    place = usual if _is_plain(usual) else "/tmp"
+    with tempfile.TemporaryDirectory(dir=place) as links:
         link = pathlib.Path(links) / "link"
         link.symlink_to(path)
         yield link
+
+
+def _is_plain(path):
+    return re.fullmatch(r"[\w/. -]+", path)
 
 
 @contextlib.contextmanager
@@ -174,5 +180,7 @@ def _system_errors() -> Iterator[None]:
         if isinstance(error, duckdb.OutOfMemoryException):
             raise OSError(errno.ENOMEM, text) from error
         if isinstance(error, duckdb.IOException):
-            raise OSError(errno.EIO, text) from error
+            said = re.search(r'"errno":"(\d+)"', text)
+            code = int(said[1]) if said else errno.EIO
+            raise OSError(code, text) from error
         raise

@@ -2,6 +2,7 @@
 
 import os
 import random
+import tempfile
 
 import duckdb
 import numpy as np
@@ -116,9 +117,10 @@ SPILLED = (
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_any_folder_may_have_the_files(tmp_path, name):
+def test_any_folder_may_have_the_files(tmp_path, name, monkeypatch):
     folder = tmp_path / os.fsdecode(name)
     folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     with plain_path(folder) as path:
         tables = Database(path, 1)
         for number in range(2):
