@@ -153,8 +153,8 @@ def compare(
 
     sacreBLEU counts only what is larger than the difference, so that its
     p-values are too low where ties are likely. Here two systems whose scores
-    are equal get 1, and where k translations differ, "ar" is at least
-    2^(1 - k): swapping all of them or none leaves the whole difference.
+    are equal get 1, and where k translations differ, p is at least 2^(1 - k):
+    swapping all of them or none leaves the whole difference.
 
     Args:
         systems: translations by name. All others are compared with the first.
@@ -243,7 +243,7 @@ class _Drawn:
         return *map(str, signatures.values()), *results.values()
 
     def least_p(self, number):
-        """The least p-value of "ar" if k translations differ: see `compare`."""
+        """The least p-value if k translations differ: see `compare`."""
         first, other = self.systems[0][1], self.systems[number][1]
         k = sum(a != b for a, b in zip(first, other, strict=True))
         return 2.0 ** min(0, 1 - k)
@@ -285,8 +285,7 @@ def _scores(drawn, metric, tests):
             score, _, p_values = scored[number]
             if result.p_value is not None:
                 equal = score == scored[0][0]
-                least = 0.0 if kind == BOOTSTRAP else drawn.least_p(number)
-                p = max(result.p_value, least)
+                p = max(result.p_value, drawn.least_p(number))
                 p_values[kind] = 1.0 if equal else p
     return scored, signature
 
