@@ -129,7 +129,8 @@ def _lines(file, path, languages) -> Iterator[bytes]:
                 _WHITE_SPACE.sub(_without_breaks, text).strip(" ")
                 for text in pair
             )
-            yield ("\t".join(columns) + "\n").encode("utf-8", "replace")
+            line = "\t".join(columns).replace("\0", "\ufffd")
+            yield f"{line}\n".encode("utf-8", "replace")
             number += 1
         else:
             yield b"\t\n"  # It is counted, as a pair without text.
@@ -172,7 +173,7 @@ def _tmx(file, path):
         for each in element:
             segment = _child(each, "seg")
             if _name(each) == "tuv" and segment is not None:
-                unit[language_of(each)] = _text(segment)
+                unit.setdefault(language_of(each), _text(segment))
         first = tag_of_language(unit, original)
         yield dict(sorted(unit.items(), key=lambda item: item[0] != first))
 

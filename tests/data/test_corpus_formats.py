@@ -95,6 +95,9 @@ FILES = {
         "".join(json.dumps(line) + "\n\n" for line in LINES),
         [OPEN, ("Save it", "Sichern")],
     ),
+    # Of two translations the first.
+    "two.tmx": (TMX.replace("fr", "de-DE"), [OPEN, ("<b>Open</b> it & go", "Auf damit")]),
+    "nul.jsonl": ('{"en": "a\\u0000", "de": "b"}', [("a\ufffd", "b")]),
     "sides.jsonl": ('{"src": "Open", "tgt": "Öffnen"}', [OPEN]),
 }  # fmt: skip
 PACKED = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
