@@ -12,6 +12,7 @@ import html
 import itertools
 import pathlib
 import re
+import types
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -34,6 +35,13 @@ _IN_HTML = "in blocks of HTML"
 _TASK = re.compile(r"\[[ xX]\] +")
 # A formula, as GitHub and Pandoc have them.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
+# It, or an address in brackets.
+_AS_IS = re.compile(
+    rf"{_MATH.pattern}|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*"
+    r"|[^\s<>@\\]+@[\w.-]+)>"
+)
+# An address with a template of Jekyll or Hugo.
+_TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{.*?\}|%.*?%)\})+[^\s(){]*")
 # The first line of an alert of GitHub, Docusaurus or MkDocs.
 _ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
 # What would be read as markup where it was escaped or isn't any.
@@ -64,11 +72,6 @@ class _Inline(NamedTuple):
     end: int
     is_cell: bool
 
-    def has_letters(self) -> bool:
-        """True if there is something to translate."""
-        own = "|".join(map(re.escape, self.marks)) or "$"
-        return any(map(str.isalpha, re.sub(own, "", self.text)))
-
 
 class Markdown:
     """A `Document` of Markdown: CommonMark with tables and strikethrough.
@@ -90,11 +93,8 @@ class Markdown:
         body = self._content[begin:]
         starts = [begin, *(begin + m.end() for m in re.finditer("\n", body))]
         starts.append(len(self._content))
-        parser = markdown_it.MarkdownIt("commonmark")
-        parser.enable(["table", "strikethrough"])
-        parser.inline.ruler.before("escape", "math", _math)
         self._inlines: list[_Inline] = []
-        tokens = parser.parse(body)
+        tokens = _parser(markdown_it).parse(body)
         left = sum(
             any(map(str.isalpha, _PIECES.sub("", token.content)))
             for token in tokens
@@ -112,7 +112,7 @@ class Markdown:
                     self.skipped[_SPELT] = self.skipped.get(_SPELT, 0) + 1
                 else:
                     place = inline.end
-                    if inline.has_letters():
+                    if _has_letters(inline.text):
                         self._inlines.append(inline)
         self.texts = [inline.text for inline in self._inlines]
 
@@ -159,6 +159,26 @@ class Markdown:
         return [content.replace("\n", self._newline).encode()]
 
 
+def _parser(markdown_it):
+    """The parser of Markdown, which leaves addresses as the file has them."""
+    parser = markdown_it.MarkdownIt("commonmark")
+    parser.enable(["table", "strikethrough"])
+    parser.inline.ruler.before("escape", "as_is", _as_is)
+    parse = parser.helpers.parseLinkDestination
+
+    def address(text, start, end):
+        found = parse(text, start, end)
+        if template := _TEMPLATE.match(text, start, end):
+            found.ok, found.pos = True, template.end()
+        found.str = text[start : found.pos]
+        return found
+
+    helpers = {**vars(parser.helpers), "parseLinkDestination": address}
+    parser.helpers = types.SimpleNamespace(**helpers)
+    parser.normalizeLink, parser.validateLink = str, bool
+    return parser
+
+
 def _tagged(tokens) -> tuple[str, dict[str, str]]:
     """The text of inline tokens with tags, and what the tags stand for."""
     text = ""
@@ -195,27 +215,23 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
     return text, marks
 
 
-def _math(state, silent):
-    """A rule of markdown-it for formulas."""
-    found = _MATH.match(state.src, state.pos)
+def _as_is(state, silent):
+    """A rule of markdown-it for what stays as it is."""
+    found = _AS_IS.match(state.src, state.pos)
     if found and not silent:
-        state.push("math", "", 0).content = found[0]
+        state.push("as_is", "", 0).content = found[0]
     state.pos = found.end() if found else state.pos
     return bool(found)
 
 
 def _opening(token):
-    if token.type != "link_open":
-        return token.markup
-    return "<" if token.markup == "autolink" else "["
+    return token.markup if token.type != "link_open" else "["
 
 
 def _closing(opening):
     """What closes what a token opens."""
     if opening.type != "link_open":
         return opening.markup
-    if opening.markup == "autolink":
-        return ">"
     return f"]({_target(opening, 'href')})"
 
 
@@ -223,7 +239,7 @@ def _alone(token):
     if token.type == "code_inline":
         space = " " if "`" in (token.content[0], token.content[-1]) else ""
         return f"{token.markup}{space}{token.content}{space}{token.markup}"
-    if token.type == "math":
+    if token.type == "as_is":
         return token.content
     if token.type == "image":
         return f"![{token.content}]({_target(token, 'src')})"
@@ -233,8 +249,6 @@ def _alone(token):
 def _target(token, attribute):
     title = token.attrGet("title")
     address = token.attrGet(attribute)
-    if not re.fullmatch(r"(?:[^()]|\([^()]*\))*", address):
-        address = re.sub(r"[()]", r"\\\g<0>", address)
     if not title:
         return address
     escaped = re.sub(r'[\\"]', r"\\\g<0>", title)
@@ -260,6 +274,11 @@ def _untagged(text, marks):
 
     text = _changed(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part), markdown)
     return _BLOCK.sub(r"\1\\\2", text)
+
+
+def _has_letters(text):
+    """True if a text has letters besides its marks."""
+    return any(map(str.isalpha, re.sub(MARKUP, "", text, flags=re.DOTALL)))
 
 
 def _changed(text, between, mark=str):
@@ -329,7 +348,7 @@ class Html:
         for index, (is_text, pieces) in enumerate(parts):
             self._parts.append("".join(piece for piece, _ in pieces))
             text, codes = _without_codes(self._parts[-1] if is_text else "")
-            if any(map(str.isalpha, re.sub(MARKUP, "", text, flags=re.DOTALL))):
+            if _has_letters(text):
                 begin = len(text) - len(text.lstrip())
                 end = len(text.rstrip())
                 self._frames[index] = text[:begin], text[end:], codes
