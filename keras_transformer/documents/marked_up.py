@@ -31,8 +31,9 @@ _FRONT_MATTER = re.compile(
 _EMPHASIS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _SPELT = "of Markdown that wasn't found in the file"
 _IN_HTML = "in blocks of HTML"
-# An item of a list of tasks, as GitHub has it.
-_TASK = re.compile(r"\[[ xX]\] +")
+# What GitHub has before a text: an item's box, and a footnote's label.
+_NOTE = re.compile(r"\[\^[^\]\s]+\]: +")
+_LABEL = re.compile(rf"\[[ xX]\] +|{_NOTE.pattern}")
 # A formula, as GitHub and Pandoc have them.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
 # It, or an address in brackets.
@@ -142,9 +143,10 @@ class Markdown:
                 return None
             start = found if start < 0 else start
             end = found + len(line)
-        if task := _TASK.match(token.content):
-            start += task.end()
-            children[0].content = children[0].content[task.end() :]
+        label = _LABEL.match(token.content)
+        if label and children[0].content.startswith(label[0]):
+            start += label.end()
+            children[0].content = children[0].content[label.end() :]
         return _Inline(*_tagged(children), start, end, is_cell)
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
@@ -164,6 +166,9 @@ def _parser(markdown_it):
     parser = markdown_it.MarkdownIt("commonmark")
     parser.enable(["table", "strikethrough"])
     parser.inline.ruler.before("escape", "as_is", _as_is)
+    note = functools.partial(_note, markdown_it.rules_block.paragraph)
+    ends = {"alt": ["paragraph", "reference"]}
+    parser.block.ruler.before("reference", "note", note, ends)
     parse = parser.helpers.parseLinkDestination
 
     def address(text, start, end):
@@ -177,6 +182,13 @@ def _parser(markdown_it):
     parser.helpers = types.SimpleNamespace(**helpers)
     parser.normalizeLink, parser.validateLink = str, bool
     return parser
+
+
+def _note(paragraph, state, start, end, silent):
+    """A rule of markdown-it: a footnote is a paragraph, not an address."""
+    place = state.bMarks[start] + state.tShift[start]
+    found = _NOTE.match(state.src, place) is not None
+    return found and (silent or paragraph(state, start, end, silent))
 
 
 def _tagged(tokens) -> tuple[str, dict[str, str]]:

@@ -122,9 +122,10 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
         ("\ufeff# A title\n", ["A title"], None),
         (
             "one[^1]\n\n[^1]: a note\n\n[TOC]\n",
-            ["one<x1/>", "<x1/> a note"],
+            ["one<x1/>", "a note"],
             None,
         ),
+        ("a[^1]\n[^1]: b\n[^c]: http://d\n", ["a<x1/>", "b"], None),
         (
             "[a]({{site.url}}) [b]({% post_url 2-x %})\n",
             ["<x1>a</x1> <x3>b</x3>"],
