@@ -199,8 +199,9 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
     name = unused_tag("".join(token.content for token in tokens))
     for token in tokens:
         if token.type == "html_inline":
-            marks[token.content] = token.content
-            text += token.content
+            tag = re.sub(r"\n\s*", " ", token.content)
+            marks[tag] = tag
+            text += tag
             continue
         if token.type == "text":
             parts = _VERBATIM.split(token.content)
@@ -279,12 +280,21 @@ def _untagged(text, marks):
         elif re.search(rf"\w{tag}|{closing}\w", text):
             star = mark.replace("_", "*")
             marks = {**marks, tag: star, closing: star}
+    for tag in [t for t in marks if marks[t] == "[" and f"!{t}" in text]:
+        # Else it would be read as an image.
+        text, marks = text.replace(f"!{tag}", tag), {**marks, tag: r"\!["}
+
+    def escaped(part):
+        part = _SPECIAL.sub(r"\\\g<0>", part)
+        return _MATH.sub(lambda m: m[0].replace("$", r"\$"), part)
 
     def markdown(mark):
-        # A tag or an entity that isn't one of the file's own is characters.
-        return marks.get(mark, f"\\{mark}" if mark[0] in "&<" else mark)
+        # A tag, an entity or a formula that isn't one of the file's own is
+        # characters.
+        is_special = mark[0] in "&<" or _MATH.fullmatch(mark)
+        return marks.get(mark, escaped(mark) if is_special else mark)
 
-    text = _changed(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part), markdown)
+    text = _changed(text, escaped, markdown)
     return _BLOCK.sub(r"\1\\\2", text)
 
 

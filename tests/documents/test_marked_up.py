@@ -143,6 +143,13 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
             ["At <x1/> or <x2/>, <x3/>."],
             None,
         ),
+        (
+            "> An <img src='a'\n>   alt='b'> c.\n",
+            ["An <img src='a' alt='b'> c."],
+            "> An <img src='a' alt='b'> c.\n",
+        ),
+        ("\\$a\\$, $5 or $10\n", ["$a$, $5 or $10"], None),
+        ("Oh\\![a](b)!\n", ["Oh!<x1>a</x1>!"], None),
         ("one\rtwo\r\rthree\n", ["one two", "three"], "one two\n\nthree\n"),
         ('[a](b "c \\"d\\"")\n', ["<x1>a</x1>"], None),
         ("[a](<b(c>)\n", ["<x1>a</x1>"], None),
