@@ -87,7 +87,8 @@ class Markdown:
     def __init__(self, path: pathlib.Path) -> None:
         markdown_it = installed("markdown_it", "markdown-it-py")
         content = read_text(path)
-        self._newline = "\r\n" if "\r\n" in content else "\n"
+        most = content.count("\r\n") * 2 > content.count("\n")
+        self._newline = "\r\n" if most else "\n"
         self._content = re.sub("\r\n?", "\n", content)
         front = _FRONT_MATTER.match(self._content)
         begin = front.end() if front else int(content.startswith("\ufeff"))

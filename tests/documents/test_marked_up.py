@@ -151,6 +151,7 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
         ("\\$a\\$, $5 or $10\n", ["$a$, $5 or $10"], None),
         ("Oh\\![a](b)!\n", ["Oh!<x1>a</x1>!"], None),
         ("one\rtwo\r\rthree\n", ["one two", "three"], "one two\n\nthree\n"),
+        ("one\r\n\ntwo\n", ["one", "two"], "one\n\ntwo\n"),
         ('[a](b "c \\"d\\"")\n', ["<x1>a</x1>"], None),
         ("[a](<b(c>)\n", ["<x1>a</x1>"], None),
         ("[a](b\\)c)\n", ["<x1>a</x1>"], None),
