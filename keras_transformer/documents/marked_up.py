@@ -319,14 +319,16 @@ _PHRASING = set(
 )
 _UNTRANSLATED = "script style pre textarea template svg math".split()
 _OTHER_ENCODING = re.compile(
-    r"<meta\b[^<>]*\bcharset\s*=\s*[\"']?\s*(?!utf-?8\b)\w", re.IGNORECASE
+    r"<(?:meta\b[^<>]*\bcharset|\?xml\b[^<>]*\bencoding)\s*=\s*[\"']?\s*"
+    r"(?!utf-?8\b)\w",
+    re.IGNORECASE,
 )
 _MAY_BREAK = re.compile(r"</?wbr(?![\w-])", re.IGNORECASE)
 _REST_OF_ENTITY = re.compile(r"#?\w+;")
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
 _PIECES = re.compile(
     # To the end of the page where they aren't closed, as browsers read them.
-    r"(<!--.*?(?:-->|\Z)|<[!?].*?(?:>|\Z)"
+    r"(<!--.*?(?:-->|\Z)|<\?(?:php|=).*?(?:\?>|\Z)|<[!?].*?(?:>|\Z)"
     rf"|<({'|'.join(_UNTRANSLATED)})(?![\w-]).*?(?:(</\2\s*>)|\Z)"
     r"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)",
     re.DOTALL | re.IGNORECASE,
@@ -458,8 +460,6 @@ def _without_codes(text):
         found = html.unescape(match[0])
         if found == "\xad" or _MAY_BREAK.match(found):
             return ""  # Another word breaks elsewhere.
-        if found == "&" and not _REST_OF_ENTITY.match(plain, match.end()):
-            return found
         # A tag stays with the entities of its attributes.
         if match[0].startswith("<") or set(found) & set("&<>"):
             return match[0]
@@ -467,4 +467,12 @@ def _without_codes(text):
 
     # Old entities end without a semicolon.
     pattern = rf"{TAG}|{ENTITY}|&[A-Za-z]\w*|\xad"
-    return re.sub(pattern, character, plain, flags=re.DOTALL), codes
+    plain = re.sub(pattern, character, plain, flags=re.DOTALL)
+
+    def ampersand(match):
+        rest = _REST_OF_ENTITY.match(plain, match.end())
+        return "&" if html.unescape(match[0]) == "&" and not rest else match[0]
+
+    # An address, or a placeholder, stays with its own.
+    pattern = rf"{MARKUP}|&[A-Za-z]\w*"
+    return re.sub(pattern, ampersand, plain, flags=re.DOTALL), codes

@@ -275,6 +275,13 @@ def html(tmp_path, content):
         ),
         ("<p>Q&amp;A, &amp;lt;</p>", "Q&A, &amp;lt;", None),
         (
+            "<p>See &quot;http://a.b/?c&amp;d=1&quot;, {e &amp;&#38; f} "
+            "{{ g && h }}</p>",
+            'See "http://a.b/?c&amp;d=1", {e &amp;&#38; f} {{ g && h }}',
+            '<p>See "http://a.b/?c&amp;d=1", {e &amp;&#38; f} {{ g && h }}</p>',
+        ),
+        ('<?php echo "a <b>c</b>"; ?><p>d</p><?= "e > f"', "d", None),
+        (
             "<svg-icon></svg-icon><p>Hi, <!-- -->Ann<!-- -->.</p><!-- a -->",
             "Hi, <!-- -->Ann<!-- -->.",
             None,
@@ -294,6 +301,8 @@ def test_codes_stay_and_entities_are_characters(tmp_path, content, text, again):
     [
         ("<meta charset=iso-8859-1>", b"<p>&#22909;</p>"),
         ("<meta charset=utf-8>", "<p>好</p>".encode()),
+        ("<?xml encoding='US-ASCII'?>", b"<p>&#22909;</p>"),
+        ('<?xml encoding="UTF-8"?>', "<p>好</p>".encode()),
         ("", "<p>好</p>".encode()),
     ],
 )
@@ -305,7 +314,15 @@ def test_a_page_keeps_the_encoding_that_it_names(tmp_path, head, expected):
 @pytest.mark.parametrize(
     "part",
     [
-        *("<!--", "<!x", "<script>", "<pre ", "<svg>", "<td translate=no>"),
+        *(
+            "<!--",
+            "<!x",
+            "<?=",
+            "<script>",
+            "<pre ",
+            "<svg>",
+            "<td translate=no>",
+        ),
         *("<code>", "<b translate=no>", "<div translate=no>"),
     ],
 )
