@@ -45,12 +45,13 @@ _LETTER = r"[0-9A-Za-z_\u00c0-\u024f]"
 _BRACES = r"\{[^{}]*+\}"
 for _ in range(4):
     _BRACES = rf"\{{(?:[^{{}}]++|{_BRACES})*+\}}"
-# Of C and Python, gettext, Qt, templates, LibreOffice and its $(ARG1), $name$.
+# Of C and Python, gettext, Qt, Xcode, templates, LibreOffice and its $(ARG1),
+# $name$.
 # ICU's choices stay whole: a program reads their keywords, such as `other`.
 # Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,){_BRACES}"
-    rf"|%%|%[A-Z_]{{3,}}\d*+|%<\w+>{_LETTER}*+"
+    rf"|%%|%[A-Z_]{{3,}}\d*+|%<\w+>{_LETTER}*+|%#@\w++@|\{{\s+\w++\s*\}}"
     r"|%(?:\(\w+\))?(?:\d+\$)?"
     # No flag in "5%-Hürde", and not Turkish "%50".
     r"(?:(?<!\d%)(?<!\d\s%)[#0\-+']++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
@@ -88,7 +89,7 @@ _NAME = re.compile(r"(<|⟨|&lt;)/?([^\s<>/⟨⟩&]+)")
 _READ_IN_ORDER = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        r"%(?![%(<{]|[A-Z_]{3,}\d*\Z|\d+\$|L?\d\Z).*|\{(?:[:!].*)?\}",
+        r"%(?![%(<{]|#@|[A-Z_]{3,}\d*\Z|\d+\$|L?\d\Z).*|\{(?:[:!].*)?\}",
         r"\{%.*|\{\{[#/^].*|(?i:<(?!%=|!|(?:br|img|input)\b).*(?<!/)>)",
     )
 )

@@ -57,9 +57,10 @@ def placed(source, translation, alignment):
         ("Tom &amp; Jerry &#160; R&D;x", ["&amp;", "&#160;", "&D;"]),
         ("%s of %1 files, %(name)s, 50% off", ["%s", "%1", "%(name)s"]),
         (
-            "{name} {{x}} ${y} $[officename] {} {0:>10} { a }",
+            "{name} {{x}} ${y} $[officename] {} {0:>10} { a b }",
             ["{name}", "{{x}}", "${y}", "$[officename]", "{}", "{0:>10}"],
         ),
+        ("{ a } of %#@b@ in %#@c", ["{ a }", "%#@b@", "%#@c"]),
         (
             "{n, plural, =0 {no files} one {# file} other {# files}} of {n}",
             ["{n, plural, =0 {no files} one {# file} other {# files}}", "{n}"],
@@ -136,6 +137,7 @@ def test_tags_are_paired(text, partners):
         "a.b@" * 4_000,
         "a." * 8_000,
         "{" * 16_000,
+        "{ a" * 8_000,
         "{a, plural, {b} " * 4_000,
         "<a '" * 4_000,
         "&lt;a " * 4_000,
@@ -251,6 +253,7 @@ def test_marks_are_apart_from_words_of_the_translation(
         ("<b>%s</b> of %d", "⟨3/⟩ x ⟨1⟩⟨2/⟩⟨/1⟩", "%s x <b>%d</b>"),
         ("{} {0} {:>9}", "⟨3/⟩⟨2/⟩⟨1/⟩", "{}{0}{:>9}"),
         ("%2$s %1 %(n)s %s", "⟨4/⟩⟨3/⟩⟨2/⟩⟨1/⟩", "%s%(n)s%1%2$s"),
+        ("%#@n@ %#@m@", "⟨2/⟩⟨1/⟩", "%#@m@%#@n@"),
         ("{{#a}}b{{/a}}", "⟨2/⟩⟨1/⟩b", "{{#a}}{{/a}}b"),
         (
             "{% if a %}b{% endif %} %s",
