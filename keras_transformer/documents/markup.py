@@ -81,6 +81,9 @@ _WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
 # Characters between tokens, of each and of all that are missing.
 _PASSED, _MOST_PASSED = 4, 32
 _DEEPEST = 100  # pairs in each other; Python ends at a thousand calls
+# An end before a start: of two links, and of what a word may have, too.
+_LINKS = re.compile(r"</a><a(?![\w-])", re.IGNORECASE)
+_TAGS = re.compile(r"</[^<>]+><\w")
 # Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
 _NAME = re.compile(r"(<|⟨|&lt;)/?([^\s<>/⟨⟩&]+)")
 # Marks that a program reads in the order in which they come: conversions of C
@@ -438,22 +441,26 @@ class Stripped(NamedTuple):
 
 
 def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
-    """Takes marks out of a text, with a space where two would meet."""
+    """Takes marks out of a text, with a space where two words would meet."""
     plain, end = "", 0
     places: list[int] = []
     spaced = []
-    for mark in marks:
+    for mark, following in zip(marks, _following(text, marks), strict=True):
         plain = _append(plain, text[end : mark.start], places)
         places.append(len(plain))
         before = text[max(mark.start - 1, 0) : mark.start]
         after = text[mark.end : mark.end + 1]
         spaced.append((before.isspace(), after.isspace()))
         end = mark.end
-        alone = text[mark.start : mark.end].startswith("<")
-        alone = alone and marks[mark.partner] is mark
-        ended = before in _CLOSING or _is_word(before)
-        if alone and ended and _is_word(after):
-            plain += " "  # Of <br/> between two words or sentences.
+        last = plain[-1:]
+        # <br/>, two links, or <b>one</b><i>Two</i>; not <b>H</b>ello.
+        is_alone = marks[mark.partner] is mark and text[mark.start] == "<"
+        is_apart = is_alone or _LINKS.match(text, mark.start)
+        if last.islower() and following.isupper():
+            is_apart = is_apart or _TAGS.match(text, mark.start)
+        ended = last in _CLOSING or _is_word(last)
+        if is_apart and ended and _is_word(following):
+            plain += " "
     plain = _append(plain, text[end:], places)
     if end == len(text):
         plain = plain.rstrip()
@@ -464,6 +471,17 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
         [min(place, len(plain)) for place in places],
         spaced,
     )
+
+
+def _following(text, marks):
+    """The character after each mark and those that follow it at once."""
+    found: list[str] = []
+    start = -1
+    for mark in reversed(marks):
+        joined = mark.end == start
+        found.append(found[-1] if joined else text[mark.end : mark.end + 1])
+        start = mark.start
+    return reversed(found)
 
 
 def _is_word(character):

@@ -329,6 +329,26 @@ def test_marks_are_placed(source, translation, alignment, expected):
     assert placed(source, translation, alignment) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("<a>Home</a><a>About us</a><A>x</A>", "Home About us x"),
+        ("<a><b>one</b></a><a><b>two</b></a>", "one two"),
+        ("<b>One</b><i>Two</i>", "One Two"),
+        ("<b>Hi.</b><br><br><i>go</i><br>on", "Hi. go on"),
+        ("<b>H</b>ello <i>re</i><b>do</b>", "Hello redo"),
+        ("<a>首页</a><a>关于</a>", "首页关于"),
+        ("<a>one</a><a>, two</a>", "one, two"),
+    ],
+)
+def test_words_are_apart_without_marks(text, plain):
+    stripped = strip_marks(text, find_marks(text))
+    assert stripped.text == plain
+    words = spans(plain)
+    again = place_marks(stripped, plain, words, words, range(len(words)))
+    assert re.sub("<.*?>", "", again) == plain
+
+
 def test_no_tag_tears_a_word():
     text = "the <b>criteria</b> range %s of %d"
     stripped = strip_marks(text, find_marks(text))
