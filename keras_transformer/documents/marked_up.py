@@ -42,7 +42,7 @@ _AS_IS = re.compile(
     r"|[^\s<>@\\]+@[\w.-]+)>"
 )
 # An address with a template of Jekyll or Hugo.
-_TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{.*?\}|%.*?%)\})+[^\s(){]*")
+_TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
 # The first line of an alert of GitHub, Docusaurus or MkDocs.
 _ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
 # What would be read as markup where it was escaped or isn't any.

@@ -314,16 +314,8 @@ def test_a_page_keeps_the_encoding_that_it_names(tmp_path, head, expected):
 @pytest.mark.parametrize(
     "part",
     [
-        *(
-            "<!--",
-            "<!x",
-            "<?=",
-            "<script>",
-            "<pre ",
-            "<svg>",
-            "<td translate=no>",
-        ),
-        *("<code>", "<b translate=no>", "<div translate=no>"),
+        *("<!--", "<!x", "<?=", "<script>", "<pre ", "<svg>", "<code>"),
+        *("<td translate=no>", "<b translate=no>", "<div translate=no>"),
     ],
 )
 def test_what_is_never_closed_takes_no_quadratic_time(tmp_path, part):
