@@ -169,7 +169,7 @@ def _tmx(file, path):
         if _name(element) == "header":
             original = element.get("srclang", "")
             continue
-        unit = {}
+        unit: dict[str, str] = {}
         for each in element:
             segment = _child(each, "seg")
             if _name(each) == "tuv" and segment is not None:

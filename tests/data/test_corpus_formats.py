@@ -96,7 +96,10 @@ FILES = {
         [OPEN, ("Save it", "Sichern")],
     ),
     # Of two translations the first.
-    "two.tmx": (TMX.replace("fr", "de-DE"), [OPEN, ("<b>Open</b> it & go", "Auf damit")]),
+    "two.tmx": (
+        TMX.replace("fr", "de-DE"),
+        [OPEN, ("<b>Open</b> it & go", "Auf damit")],
+    ),
     "nul.jsonl": ('{"en": "a\\u0000", "de": "b"}', [("a\ufffd", "b")]),
     "sides.jsonl": ('{"src": "Open", "tgt": "Öffnen"}', [OPEN]),
 }  # fmt: skip
