@@ -235,6 +235,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--markup project goes with --run. Received: {flag(source)}"
         )
+    for name in ("prefix", "token_scores", "alignment"):
+        if request.markup == PROJECT and getattr(arguments, name):
+            raise InputError(f"--markup project doesn't go with {flag(name)}")
     translator, batch_size = makers[source](arguments, request)
     glossary = _glossary(arguments, translator)
     opened = functools.partial(

@@ -153,6 +153,7 @@ REFUSED = [
     (f"{TRANSLATE} --output {{tmp}}/a/b", "a/b|no such folder"),
     (f"{TRANSLATE} --output {{tmp}}", "is a folder. Accepted: a file"),
     (f"{TRANSLATE} --shard=1", "--shard goes with --shards"),
+    (f"{TRANSLATE} --markup=project --prefix=x", "doesn't go with --prefix"),
     (f"{TRANSLATE} --join", "--join goes with --shards"),
     (f"{TRANSLATE} --retries=1", "--retries goes with --shards"),
     (f"{TRANSLATE} --shards=0", "--shards: must be 1 or more|0"),
