@@ -27,14 +27,14 @@ _SAME = (
     "ibo; is isl ice; it ita; ja jpn jp; jv jav; ka kat geo; kk kaz; km khm; "
     "kn kan; ko kor; ku kur kmr; ky kir; la lat; lb ltz; lo lao; lt lit; lv "
     "lav lvs; mg mlg plt; mi mri mao; mk mkd mac; ml mal; mn mon khk; mr mar; "
-    "ms msa may zsm; mt mlt; my mya bur; nb nob; ne nep npi; nl nld dut; nn "
-    "nno; no nor; ny nya; oc oci; or ori ory; os oss; pa pan; pl pol; ps pus "
+    "ms msa may zsm; mt mlt; my mya bur; ne nep npi; nl nld dut; nn nno; no "
+    "nor nb nob; ny nya; oc oci; or ori ory; os oss; pa pan; pl pol; ps pus "
     "pbt; pt por; qu que quy; rm roh; ro ron rum; ru rus; rw kin; sa san; sd "
     "snd; si sin; sk slk slo; sl slv; sm smo; sn sna; so som; sq sqi alb als; "
     "sr srp; st sot; su sun; sv swe; sw swa swh; ta tam; te tel; tg tgk; th "
-    "tha; ti tir; tk tuk; tl tgl; tr tur; tt tat; ug uig; uk ukr ua; ur urd; "
-    "uz uzb uzn; vi vie; vo vol; wo wol; xh xho; yi yid ydd; yo yor; zh zho "
-    "chi cmn cn; zu zul"
+    "tha; ti tir; tk tuk; tl tgl fil; tr tur; tt tat; ug uig; uk ukr ua; ur "
+    "urd; uz uzb uzn; vi vie; vo vol; wo wol; xh xho; yi yid ydd; yo yor; zh "
+    "zho chi cmn cn; zu zul"
 )
 _TWO_LETTERS = {
     code: codes.split()[0]

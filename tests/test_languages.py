@@ -46,6 +46,8 @@ def test_the_language_of_a_tag_is_its_first_part():
     assert same_language("zho_Hans", "yue")
     assert not same_language("nl", "de")
     assert same_language("cn", "zh")
+    assert same_language("nb-NO", "no")
+    assert not same_language("nb", "nn")
 
 
 @pytest.mark.parametrize(
