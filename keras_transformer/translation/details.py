@@ -14,7 +14,7 @@ from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.data.masking import mask_pairs
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.text.sentences import SentenceSplitter
-from keras_transformer.text.tokenizer import Tokenizer, encoded
+from keras_transformer.text.tokenizer import Tokenizer, encoded, is_text
 from keras_transformer.translation.markup import (
     masking_markup,
     projecting_markup,
@@ -78,8 +78,9 @@ def details(
         With `tokens` also: `tokens` string `(B, K, T)`, as the vocabulary
         has them, END included, "" after; `token_log_probabilities` float32
         of that shape; `source_tokens` string `(B, S)`, as they look in the
-        text, "" for START, END and what follows; `source_lengths` int32
-        `(B,)`, these tokens, START and END included. With `alignment` also:
+        text, " " for a token of space, or for a byte of a character, and ""
+        for START, END and what follows; `source_lengths` int32 `(B,)`, these
+        tokens, START and END included. With `alignment` also:
         `alignment` float32 `(B, K, T, S)`, the attention weights of each
         token over the source.
     """
@@ -93,7 +94,9 @@ def details(
             "truncated": loses_end(source, result),
         }
         if tokens or alignment:
-            outputs["source_tokens"] = translator.surface(text)
+            surface = translator.surface(text)
+            is_hidden = is_text(source.ids) & (surface == "")
+            outputs["source_tokens"] = tf.where(is_hidden, " ", surface)
             outputs["source_lengths"] = source.lengths + 2
             outputs |= _by_token(translator, source.ids, result.ids, alignment)
         return outputs

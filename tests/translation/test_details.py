@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.constants import UNK_ID
+from keras_transformer.constants import SPACE, SPECIAL_TOKENS, UNK_ID
+from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.translation.details import (
     align,
     details,
@@ -102,6 +103,15 @@ def test_every_hypothesis_is_replaced():
     assert second[0] == "betabeta"
     assert first[1] != first[0]
     assert "⁇" not in "".join(first + second)
+
+
+def test_a_token_of_space_has_its_place_in_the_source():
+    subject = aligned_translator()
+    words = [*SPECIAL_TOKENS, SPACE, *"ab"]
+    subject.source_tokenizer = CharacterTokenizer(words)
+    found = details(subject, 1, tokens=True)(tf.constant(["a b", "a"]))
+    tokens = text(found["source_tokens"].numpy())
+    assert tokens == [["", "a", " ", "b", ""], ["", "a", "", "", ""]]
 
 
 def test_details_agree_with_translate_and_nbest(trained):
