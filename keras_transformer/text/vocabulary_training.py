@@ -119,7 +119,7 @@ def frequent_tokens(
     the same text always gives the same ids.
 
     Raises:
-        InputError: there is no token; says of which kind.
+        InputError: there is no token, or no place for any; says of which kind.
     """
     if not counts:
         raise InputError(
@@ -127,10 +127,15 @@ def frequent_tokens(
             "Accepted: at least one line that isn't blank"
         )
     first = [*SPECIAL_TOKENS, *tags]
+    if size <= len(first):
+        raise InputError(
+            f"a vocabulary of {size} has no place for a {kind}. Accepted: more "
+            f"than the {len(first)} reserved tokens"
+        )
     for token in first:
         counts.pop(token, None)
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
-    return [*first, *ranked[: max(0, size - len(first))]]
+    return [*first, *ranked[: size - len(first)]]
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:

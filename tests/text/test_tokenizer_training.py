@@ -25,6 +25,9 @@ def test_ties_are_broken_by_code_points():
     counts = collections.Counter({"<s>": 9, "a": 1})
     assert frequent_tokens(counts, 99) == [*SPECIAL_TOKENS, "a"]
 
+    with pytest.raises(InputError, match="a vocabulary of 4 has no place"):
+        frequent_tokens(counts, 4)
+
 
 @pytest.mark.parametrize("kind", ["word", "character", "sentencepiece"])
 def test_build_without_text_is_refused(kind):
