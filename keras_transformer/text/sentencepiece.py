@@ -35,6 +35,8 @@ _Model = sentencepiece_model_pb2.ModelProto
 # A language code, as text and as a piece.
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
+# But white space.
+_CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]"
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -304,6 +306,8 @@ class SentencePieceTokenizer(Tokenizer):
         text = tf.strings.reduce_join(tokens, axis=1)
         if self._has_bytes:  # They may be of no character.
             text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
+            # Bytes that no text of training had: a sample may have any.
+            text = tf.strings.regex_replace(text, _CONTROL, "")
         return self._unspaced(tf.strings.regex_replace(text, SPACE, " "))
 
     def _unspaced(self, text):

@@ -151,6 +151,14 @@ def test_unknown_characters_become_bytes_or_stay_unknown(model_type, tmp_path):
     assert (
         tokenizer.detokenize(ids[:, :-1]).numpy()[0].decode() == "walk \ufffd"
     )
+    # As a sample may have them.
+    first, *others = map(
+        tokenizer.tokens().index, ("<0x00>", "<0x1B>", "<0x7F>")
+    )
+    ids = tf.constant(
+        [[first, *tokenizer.tokenize(["walk"]).to_list()[0], *others]]
+    )
+    assert tokenizer.detokenize(ids).numpy()[0] == b"walk"
 
 
 @MODELS
