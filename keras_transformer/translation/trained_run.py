@@ -120,7 +120,7 @@ class TrainedRun(TextTranslator, Run):
         check_n_best(n_best, self.search)
         count = n_best or 1
         by = (
-            *(self.weights, self.decoding, tuple(self.ensemble)),
+            *(self.weights, self.decoding, as_paths(self.ensemble)),
             *(self.shortlist, self.placeholders, self.markup),
         )
         if self._translator is None or by != self._translates_by:
@@ -159,7 +159,7 @@ class TrainedRun(TextTranslator, Run):
 
     def load_models(self) -> list[keras.Model]:
         """Its model, and those that translate together with it."""
-        others = load_members(self, self.ensemble, self.weights)
+        others = load_members(self, as_paths(self.ensemble), self.weights)
         return [self.load_model(self.weights), *others]
 
     def new_translator(
