@@ -213,12 +213,18 @@ class SentenceSplitter:
         nowhere = tf.zeros(tf.shape(texts), tf.bool)
         if (count_tokens := self._count_tokens) is None:
             return nowhere
+        lengths = tf.strings.length(texts)
+        # Split without being counted: SentencePiece takes quadratic time for
+        # characters that it doesn't know, one after the other.
+        are_huge = lengths > _HUGE * self._max_tokens
+
+        def counted():
+            counts = count_tokens(tf.where(are_huge, "", texts))
+            return are_huge | (counts > self._max_tokens)
+
         # A token has a byte at least, so short ones needn't be counted.
-        return tf.cond(
-            tf.reduce_any(tf.strings.length(texts) > self._max_tokens),
-            lambda: count_tokens(texts) > self._max_tokens,
-            lambda: nowhere,
-        )
+        may_be_long = tf.reduce_any(lengths > self._max_tokens)
+        return tf.cond(may_be_long, counted, lambda: nowhere)
 
     def _shortened(self, pieces, rows):
         """Pieces of texts, those split again that have too many tokens.
@@ -329,6 +335,7 @@ _PLACES = [
 # Characters after which it is split, the best first; then before conjunctions,
 # at white space, and anywhere.
 _RANKS = (_STOPS + _FULL_STOPS, ";；؛", ":：", ",，、،")
+_HUGE = 64  # bytes for each token that is allowed
 # How far from the middle a split is a bad one, 1 being the ends.
 _UNBALANCED = 0.7
 

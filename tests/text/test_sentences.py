@@ -300,6 +300,18 @@ def test_no_part_is_too_long_whatever_the_text(language):
         assert len(parts[0]) < 3 * len(text) / 20 + 2
 
 
+def test_no_huge_text_is_counted_as_a_whole():
+    def count(texts):
+        length = tf.reduce_max(tf.strings.length(texts))
+        with tf.control_dependencies([tf.debugging.assert_less(length, 1300)]):
+            return words(texts)
+
+    text = f"{'中' * 5000} {'a' * 2000}"
+    parts = split([text], "zh", count_tokens=count, max_tokens=20)[0]
+    assert back(parts).decode() == text
+    assert all(words(tf.constant([t]))[0] <= 20 for _, t in parts)
+
+
 def joined(text, source, target, say=bytes.upper):
     splitter = SentenceSplitter(source, target)
     found = splitter.split(tf.constant([as_bytes(text)]))
