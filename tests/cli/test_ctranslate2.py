@@ -163,6 +163,7 @@ def test_what_is_truncated_is_so_for_the_run(
     assert {*found} == {False, True}
 
 
+@pytest.mark.medium
 def test_n_best_scores_and_json(ct2_export, toy, translate):
     options = ["--n-best=3", "--scores", "--set=decoding.max_length=8"]
     rows = translate("--ctranslate2", ct2_export, *options)

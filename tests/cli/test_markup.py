@@ -67,7 +67,10 @@ def assert_complete(texts, translations, placeholders=()):
     assert found == [marks_of(text, placeholders) for text in texts]
 
 
-@pytest.fixture(scope="module", params=["word", "sentencepiece"])
+@pytest.fixture(
+    scope="module",
+    params=["word", pytest.param("sentencepiece", marks=pytest.mark.medium)],
+)
 def run(request, tmp_path_factory):
     """Random weights, so that nothing but the search keeps a structure."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -105,6 +105,7 @@ def test_translate_keeps_order_and_blank_lines(run, succeed, monkeypatch):
     assert translated(b"") == ""
 
 
+@pytest.mark.medium
 def test_the_export_translates_like_the_run(export, run, succeed, monkeypatch):
     outputs = []
     for model in (("--saved-model", export), ("--run", run)):

@@ -71,6 +71,7 @@ def test_what_is_too_long_is_reported(score, write):
     assert "2 truncated pairs (number 2, 3): more tokens" in said
 
 
+@pytest.mark.medium
 def test_the_export_scores_like_the_run(export, pairs, score, succeed, refuses):
     expected, _ = score("--json")
     command = ["score", "--saved-model", export, "--input", pairs]

@@ -117,6 +117,7 @@ def test_a_signal_ends_a_server_that_still_loads(
     refuses(*command, tmp_path, says=["interrupted"])
 
 
+@pytest.mark.medium
 def test_without_the_extra_the_user_is_told_what_to_install(
     tmp_path, monkeypatch
 ):

@@ -66,6 +66,7 @@ def test_stdout_may_be_read_and_written_by_its_path():
     assert (result.stdout, result.stderr) == (b"ab\n", b"")
 
 
+@pytest.mark.medium
 def test_a_closed_stdin_is_told_if_it_is_read(tmp_path):
     text = tmp_path / "in.txt"
     text.write_text("a\n")
@@ -104,6 +105,7 @@ def test_a_byte_order_mark_is_no_text():
     assert list(decoded_lines(lines, "stdin")) == ["one\n", "two\n"]
 
 
+@pytest.mark.medium
 def test_packed_lines_on_stdin_are_unpacked():
     result = run(
         *["translate", "--run", "no-run"],

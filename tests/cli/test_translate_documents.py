@@ -44,6 +44,7 @@ def test_every_mark_comes_back(run, write, tmp_path, succeed):
     assert content.index("<b>") < content.index("</b>")
 
 
+@pytest.mark.medium
 def test_markup_of_lines_is_placed_where_it_is_requested(run, write, succeed):
     line = "one <b>two</b> three"
     plain = succeed("translate", "--run", run, "one two three").out

@@ -24,7 +24,7 @@ def server(export, serve):
     return serve(models=(config,))
 
 
-@pytest.fixture(params=["http", "grpc"])
+@pytest.fixture(params=["http", pytest.param("grpc", marks=pytest.mark.medium)])
 def url(request, server):
     port = server.rest_port if request.param == "http" else server.port
     return f"{request.param}://127.0.0.1:{port}"
