@@ -51,7 +51,7 @@ _GRACE = 5.0
 # Options of the embedded server, by the fields of `Limits` and `ServerOptions`.
 _LIMITS = {
     "max_request_bytes": "of a request's body",
-    "max_sentences": "of a request",
+    "max_sentences": "of a request, and of a text",
     "max_text_bytes": "of one sentence, in UTF-8",
     "max_requests": "to predict at once, REST and gRPC each",
     "max_values": "of a JSON body, or strings over gRPC",
@@ -188,6 +188,11 @@ def _check(arguments):
         raise InputError(
             "--port 0 and --rest_api_port 0 leave nothing to listen on. "
             "Accepted: at least one of them above 0"
+        )
+    if arguments.port == arguments.rest_api_port:
+        raise InputError(
+            f"--port and --rest_api_port are both {arguments.port}. Accepted: "
+            "two ports"
         )
     base = arguments.model_base_path
     if base and not pathlib.Path(base).is_dir():

@@ -53,6 +53,7 @@ def test_flags_become_options(tmp_path):
         ("--port=70000", ["--port: must be 65535 or less", "70000"]),
         ("--enable_batching x", ["true or false", "'x'"]),
         (". --port=0 --rest_api_port=0", ["nothing to listen on", "above 0"]),
+        (". --port=8501 --rest_api_port=8501", ["both 8501", "two ports"]),
         (". --batching_parameters_file x", ["--enable_batching"]),
         (". --max-sentences=0", ["max_sentences must be greater than 0"]),
         (". --load-seconds=0", ["load_seconds must be greater than 0", "0.0"]),

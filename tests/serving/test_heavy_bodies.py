@@ -113,6 +113,16 @@ def test_rows_are_counted_before_they_are_converted(server, monkeypatch):
     assert made == []
 
 
+@pytest.mark.parametrize("text", ["a\n" * 1025, "你。" * 1025, "A b. " * 1025])
+def test_texts_of_too_many_sentences_are_refused(server, text):
+    assert ask(server, PREDICT, {"instances": ["1.5 " * 1025]}).status == 200
+    answer = ask(server, PREDICT, {"instances": ["a", text]})
+    assert answer.status == 400
+    assert json.loads(answer.body)["error"] == (
+        "Input text has a text of 1025 sentences; at most 1024 are accepted"
+    )
+
+
 # Bytes in flight.
 
 

@@ -8,6 +8,7 @@ model's queue is full by `Batcher` (503).
 
 import contextlib
 import dataclasses
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,8 @@ from keras_transformer.errors import InputError
 # taken while long ones fill the server.
 _UNCOUNTED = 16384
 # gRPC has 32 bits for the one in bytes, and for the other in milliseconds.
+# Ends of sentences, in UTF-8.
+_ENDS = re.compile(r"[.!?]+(?=\s|\Z)|[\n\r]+|。|！|？|｡|।".encode())
 _MOST = {"max_request_bytes": 2**31 - 1, "receive_seconds": 10**6}
 
 
@@ -32,7 +35,8 @@ class Limits:
 
     Attributes:
         max_request_bytes: of a request's body.
-        max_sentences: rows of a request: the size of any input's first axis.
+        max_sentences: rows of a request: the size of any input's first axis;
+            and sentences of a text, as its stops and lines tell.
         max_text_bytes: of one string, in UTF-8.
         max_requests: to predict that are in the server at once, each over
             REST and over gRPC; without batching, also those that wait for a
@@ -85,6 +89,14 @@ class Limits:
                 raise invalid_argument(
                     f"Input {name} has a text of {longest} bytes; at most "
                     f"{self.max_text_bytes} are accepted"
+                )
+            if longest <= 2 * self.max_sentences:
+                continue  # Each has two bytes at least.
+            most = max(len(_ENDS.findall(t)) for t in array.reshape(-1))
+            if most > self.max_sentences:
+                raise invalid_argument(
+                    f"Input {name} has a text of {most} sentences; at most "
+                    f"{self.max_sentences} are accepted"
                 )
 
 
