@@ -151,6 +151,8 @@ def test_what_no_client_is_made_of():
     for name in ("batch_size", "in_flight", "timeout"):
         with pytest.raises(InputError, match=name):
             Client("http://a", "toy", **{name: 0})
+    with pytest.raises(InputError, match="timeout must be .* finite"):
+        Client("http://a", "toy").translate(["a"], timeout=float("inf"))
 
 
 def test_inputs_that_are_no_lists_of_texts(client):

@@ -281,7 +281,10 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             self._limits.idle.pop(self, None)
             self.flow.resume_reading()
             # After what is written, so that the client reads to its end.
-            self.transport.write_eof()
+            try:
+                self.transport.write_eof()
+            except OSError:  # The client has closed it.
+                self.transport.abort()
             self._cancel("sending")
             self._hang_up_later()
         return self.is_draining

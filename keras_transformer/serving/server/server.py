@@ -317,6 +317,7 @@ class Server:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # Anyone may send them.
             backlog=_BACKLOG,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
