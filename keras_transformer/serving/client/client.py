@@ -78,12 +78,7 @@ class Client:
             ("in_flight", in_flight),
             ("timeout", timeout),
         ):
-            # Nor infinite or nan, which no clock waits for.
-            if not 0 < value <= threading.TIMEOUT_MAX:
-                raise InputError(
-                    f"{name} must be greater than 0 and finite. Received: "
-                    f"{value}"
-                )
+            _require_finite(name, value)
         self._batch_size = batch_size
         self._in_flight = in_flight
         self._timeout = timeout
@@ -246,6 +241,8 @@ class Client:
         self.close()
 
     def _seconds(self, timeout):
+        if timeout is not None:
+            _require_finite("timeout", timeout)
         return self._timeout if timeout is None else timeout
 
     def _columns(self, names, signature, timeout, **inputs):
@@ -343,3 +340,11 @@ def _transport(target: Target) -> Transport:
     from keras_transformer.serving.client.rest_transport import RestTransport
 
     return RestTransport(target)
+
+
+def _require_finite(name, value):
+    # Nor infinite or nan, which no clock waits for.
+    if not 0 < value <= threading.TIMEOUT_MAX:
+        raise InputError(
+            f"{name} must be greater than 0 and finite. Received: {value}"
+        )

@@ -6,6 +6,7 @@ deadline. An answer is read up to a length, see `longest_answer`.
 """
 
 import contextlib
+import http.client
 import json
 import socket
 import ssl
@@ -276,7 +277,9 @@ def _reason(error):
     for cause in reversed(causes):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
-    return str(causes[-1]) or type(causes[-1]).__name__
+    if isinstance(causes[-1], http.client.BadStatusLine):
+        return "what answers isn't HTTP: it may be the port of gRPC"
+    return _short(causes[-1]) if str(causes[-1]) else type(causes[-1]).__name__
 
 
 def _path(target):
