@@ -53,9 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.exporting.registry.releases import list_releases
+    from keras_transformer.exporting.server_files import check_server_files
 
+    changes = arguments.action != "list" and not getattr(
+        arguments, "dry_run", False
+    )
+    if changes:
+        check_server_files(arguments.base)
     values = _change(arguments)
-    if arguments.action != "list" and not getattr(arguments, "dry_run", False):
+    if changes:
         _refresh(arguments)
     releases = list_releases(arguments.base)
     if arguments.json:

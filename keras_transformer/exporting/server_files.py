@@ -63,7 +63,7 @@ def write_server_files(
         InputError: no version, a label that names none, a damaged file, or
             a folder that can't be written.
     """
-    base = pathlib.Path(base).resolve()
+    base = absolute(base)
     doing = "writes its files. Accepted: to try again"
     written, kept = [], []
     # The last writer has read the labels last.
@@ -85,10 +85,29 @@ def refresh_server_files(base: str | os.PathLike) -> list[pathlib.Path]:
     Returns:
         The files written; none where there is no `models.config` of ours.
     """
-    path = pathlib.Path(base).resolve().parent / MODELS_CONFIG
-    if not path.is_file() or not _is_ours(path):
-        return []
-    return write_server_files(base)[0]
+    return write_server_files(base)[0] if _has_files(base) else []
+
+
+def check_server_files(base: str | os.PathLike) -> None:
+    """Refuses a change of a model while another's files can't be rewritten.
+
+    Raises:
+        InputError: the labels of another are damaged, or it can't be read.
+    """
+    base = absolute(base)
+    for path in _models(base) if _has_files(base) else ():
+        if path != base:
+            _model(path, base)
+
+
+def absolute(base: str | os.PathLike) -> pathlib.Path:
+    """The path of a model's folder, by the name of a link to it, too."""
+    return pathlib.Path(os.path.abspath(base))  # noqa: PTH100
+
+
+def _has_files(base):
+    path = absolute(base).parent / MODELS_CONFIG
+    return path.is_file() and _is_ours(path)
 
 
 def require_model_name(base: str | os.PathLike) -> None:
@@ -97,7 +116,7 @@ def require_model_name(base: str | os.PathLike) -> None:
     Raises:
         InputError: it has other characters than letters, digits, ., -, _.
     """
-    if not is_model_name(pathlib.Path(base).resolve().name):
+    if not is_model_name(absolute(base).name):
         raise InputError(
             f"{base}: can't be a model's name. Accepted: letters, digits, ., "
             "- and _"
@@ -116,16 +135,20 @@ def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
         InputError: `base` has no version, or its name can't be a model's.
     """
     require_model_name(base)
-    bases = [
+    bases = _models(base)
+    if base not in bases:
+        raise InputError(f"{base}: no version, so there is nothing to serve")
+    return bases
+
+
+def _models(base):
+    return [
         path
         for path in sorted(base.parent.iterdir())
         if path.is_dir()
         and is_model_name(path.name)
         and _has_version(path, path == base)
     ]
-    if base not in bases:
-        raise InputError(f"{base}: no version, so there is nothing to serve")
-    return bases
 
 
 def batching_config() -> str:
@@ -137,7 +160,7 @@ def _contents(base):
     """The content of each file by its name."""
     bases = models_beside(base)
     return {
-        MODELS_CONFIG: _models_config(bases),
+        MODELS_CONFIG: _models_config(bases, base),
         BATCHING_CONFIG: batching_config(),
         MONITORING_CONFIG: _filled(
             MONITORING_CONFIG, metrics_path=METRICS_PATH
@@ -166,16 +189,19 @@ def _has_version(path, required):
         return False
 
 
-def _models_config(bases):
-    models = "\n".join(_model(base) for base in bases)
+def _models_config(bases, changed):
+    models = "\n".join(_model(base, changed) for base in bases)
     return (
         "# The models that the server loads, a config for each.\n"
         f"model_config_list {{\n{models}\n}}\n"
     )
 
 
-def _model(base):
+def _model(base, changed):
     labels = read_labels(base).versions
+    if base != changed:  # No fault of another's keeps it from being changed.
+        there = whole_versions(base)
+        labels = {name: v for name, v in labels.items() if v in there}
     lines = [
         "config {",
         f"  name: {json.dumps(base.name)}",

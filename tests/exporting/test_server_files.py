@@ -18,6 +18,7 @@ from keras_transformer.exporting.registry.labels import set_label
 from keras_transformer.exporting.server_files import (
     FLAGS,
     MARK,
+    check_server_files,
     models_beside,
     write_server_files,
 )
@@ -78,6 +79,26 @@ def test_label_of_a_version_that_is_gone_is_refused(base):
     shutil.rmtree(base / "2")
     with pytest.raises(InputError, match="no version 2. It has: 1, 7"):
         write_server_files(base)
+
+
+def test_a_fault_of_another_model_keeps_none_from_being_changed(base):
+    other = write_versions(base.parent / "de-en", 1, 2)
+    set_label(other, "stable", 2)
+    write_server_files(base)
+    shutil.rmtree(other / "2")
+    check_server_files(base)
+    assert [len(model.version_labels) for model in _models(base)] == [0, 0]
+    (other / "labels.json").write_text("{")
+    with pytest.raises(InputError, match="de-en/labels.json"):
+        check_server_files(base)
+
+
+def test_a_link_is_served_by_its_name(base, tmp_path):
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "zh"
+    link.symlink_to(base)
+    assert [model.name for model in _models(link)] == ["zh"]
+    assert not (base.parent / "models.config").exists()
 
 
 def test_every_model_beside_is_served(base):

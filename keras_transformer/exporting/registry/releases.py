@@ -235,7 +235,7 @@ def prune(
 
 def _versions_in_models_config(base):
     """Versions that models.config beside a model names; it may be edited."""
-    path = pathlib.Path(base).resolve().parent / "models.config"
+    path = pathlib.Path(os.path.abspath(base)).parent / "models.config"  # noqa: PTH100
     if not path.is_file():
         return set()
     text = read_bytes(path, largest=LARGEST_JSON).decode(errors="replace")

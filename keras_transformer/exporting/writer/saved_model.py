@@ -165,7 +165,7 @@ def export_run(
         progress(f"writing {target}")
         traced.save(folder)
         (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
-        model_name = pathlib.Path(base).resolve().name
+        model_name = pathlib.Path(os.path.abspath(base)).name  # noqa: PTH100
         inputs = {
             signature: {name: values[:-1] for name, values in columns.items()}
             for signature, columns in reference["inputs"].items()
