@@ -130,8 +130,7 @@ def _parser():
         "--quick",
         dest="quick",
         action="store_true",
-        help="all stages in tiny shapes, below 4 minutes where nothing else "
-        "runs",
+        help="all stages in tiny shapes, some minutes",
     )
     add("--json", action="store_true", help="all results on stdout")
     return parser

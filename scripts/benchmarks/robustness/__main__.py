@@ -26,8 +26,8 @@ from keras_transformer.languages import is_chinese, is_japanese
 from scripts.benchmarks import command, steps
 
 _QUICK = {
-    "pairs": 2000,
-    "epochs": 2,
+    "pairs": 1000,
+    "epochs": 1,
     "preset": "demo",
     "fractions": [0, 0.3],
     "seeds": [1],
