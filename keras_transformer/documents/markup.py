@@ -37,7 +37,7 @@ from keras_transformer.symbols import (
 TAG = (
     r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
     r"|<!\[CDATA\[|\]\]>|<[!?][A-Za-z][^<>]*>"
-    r"|&lt;/?[A-Za-z](?:(?!&[lg]t;)[^<>])*+&gt;"
+    r"|&lt;/?[A-Za-z](?:(?!&[lg]t;)[^<>])*&gt;"
     r"|</?\d{1,3}\s*/?>"  # of Lingui and react-i18next
 )
 ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
