@@ -201,6 +201,7 @@ def test_tags_before_a_text_are_no_markup(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:this processor has neither")
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
 def test_export_and_server(run, tmp_path, precision):
     """The export's checks ask it through the C API, too."""
