@@ -31,7 +31,10 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.errors import InputError, not_installed
 from keras_transformer.exporting.ctranslate2_folder import require_ctranslate2
-from keras_transformer.exporting.registry.version_folders import version_folders
+from keras_transformer.exporting.registry.version_folders import (
+    absolute,
+    version_folders,
+)
 from keras_transformer.serving.server import engines
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.log_stream import unblocked_stderr
@@ -286,7 +289,7 @@ def server_options(arguments: argparse.Namespace) -> ServerOptions:
     models: tuple[ModelConfig, ...] = ()
     if base:
         # A link to a folder lends it its name: `Path.resolve` would follow it.
-        own = pathlib.Path(os.path.abspath(base)).name  # noqa: PTH100
+        own = absolute(base).name
         name = arguments.model_name or own
         models = (ModelConfig(name, pathlib.Path(base)),)
     return ServerOptions(

@@ -19,7 +19,10 @@ from keras_transformer.exporting.registry.labels import (
     require_version,
 )
 from keras_transformer.exporting.registry.releases import served_versions
-from keras_transformer.exporting.registry.version_folders import whole_versions
+from keras_transformer.exporting.registry.version_folders import (
+    absolute,
+    whole_versions,
+)
 from keras_transformer.system.files import write_text, writing
 from keras_transformer.system.locks import locked
 
@@ -98,11 +101,6 @@ def check_server_files(base: str | os.PathLike) -> None:
     for path in _models(base) if _has_files(base) else ():
         if path != base:
             _model(path, base)
-
-
-def absolute(base: str | os.PathLike) -> pathlib.Path:
-    """The path of a model's folder, by the name of a link to it, too."""
-    return pathlib.Path(os.path.abspath(base))  # noqa: PTH100
 
 
 def _has_files(base):

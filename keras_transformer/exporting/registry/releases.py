@@ -18,6 +18,7 @@ from keras_transformer.exporting.registry.labels import (
     read_labels,
 )
 from keras_transformer.exporting.registry.version_folders import (
+    absolute,
     choose_version,
     find_saved_model,
     folder_size,
@@ -235,7 +236,7 @@ def prune(
 
 def _versions_in_models_config(base):
     """Versions that models.config beside a model names; it may be edited."""
-    path = pathlib.Path(os.path.abspath(base)).parent / "models.config"  # noqa: PTH100
+    path = absolute(base).parent / "models.config"
     if not path.is_file():
         return set()
     text = read_bytes(path, largest=LARGEST_JSON).decode(errors="replace")

@@ -37,6 +37,11 @@ def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
     return dict(sorted(versions.items()))
 
 
+def absolute(base: str | os.PathLike) -> pathlib.Path:
+    """The path of a model's folder, by the name of a link to it, too."""
+    return pathlib.Path(os.path.abspath(base))  # noqa: PTH100
+
+
 def whole_versions(base: str | os.PathLike) -> dict[int, pathlib.Path]:
     """The `version_folders` that hold a SavedModel; raises as it does."""
     return {

@@ -19,6 +19,7 @@ from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry.version_folders import (
+    absolute,
     choose_version,
     folder_size,
 )
@@ -165,7 +166,7 @@ def export_run(
         progress(f"writing {target}")
         traced.save(folder)
         (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
-        model_name = pathlib.Path(os.path.abspath(base)).name  # noqa: PTH100
+        model_name = absolute(base).name
         inputs = {
             signature: {name: values[:-1] for name, values in columns.items()}
             for signature, columns in reference["inputs"].items()
