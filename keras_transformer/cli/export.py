@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "with --format keras or ctranslate2 a new folder",
             "--verify-only FOLDER": "exports nothing: runs every check on a "
             "version folder, on the latest version of a model's folder, or on "
-            "a folder of CTranslate2",
+            "what --format ctranslate2 wrote",
         },
     )
     version = "default: one above the highest there"

@@ -35,7 +35,7 @@ _Model = sentencepiece_model_pb2.ModelProto
 # A language code, as text and as a piece.
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
-# But white space.
+# Control characters, but white space.
 _CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]"
 
 

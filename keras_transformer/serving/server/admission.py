@@ -23,9 +23,9 @@ from keras_transformer.errors import InputError
 # Bytes of each request that don't count among those in flight: a short one is
 # taken while long ones fill the server.
 _UNCOUNTED = 16384
-# gRPC has 32 bits for the one in bytes, and for the other in milliseconds.
 # Ends of sentences, in UTF-8.
 _ENDS = re.compile(r"[.!?]+(?=\s|\Z)|[\n\r]+|。|！|？|｡|।".encode())
+# gRPC has 32 bits for the one in bytes, and for the other in milliseconds.
 _MOST = {"max_request_bytes": 2**31 - 1, "receive_seconds": 10**6}
 
 
