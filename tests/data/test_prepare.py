@@ -301,14 +301,21 @@ def test_goal_that_holds_something_is_refused_and_untouched(corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "files", ["pairs/000000", "source_tokens/000000", "train"]
+    ("files", "reason"),
+    [
+        ("pairs/000000", "No space left on device"),
+        ("source_tokens/000000", "No space left on device"),
+        ("train", "No space left on device"),
+        # A limit of a file's size.
+        ("pairs/000000", 'Async write failed: {"errno":"27"}'),
+    ],
 )
-def test_full_disk(corpus, tmp_path, failing_queries, files):
+def test_full_disk(corpus, tmp_path, failing_queries, files, reason):
     failing_queries(
         lambda query: (
             query.startswith("COPY") and f"/{files}.parquet'" in query
         ),
-        duckdb.IOException("IO Error: No space left on device"),
+        duckdb.IOException(f"IO Error: {reason}"),
     )
     refused([corpus], tmp_path, "out: the disk is full; nothing was written")
 
