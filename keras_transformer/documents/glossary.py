@@ -40,8 +40,10 @@ _UNSPACED = (
 # Of a word: the ending that a form of it may lack, and have more.
 _FEWEST_LETTERS, _LOST, _MORE = 4, 2, 3
 
+# What it is to be translated by isn't blank.
 _ANNOTATED = re.compile(
-    f"({OPENING_SYMBOL}|){TERM_START}([^⟨⟩]*){TERM_TARGET}([^⟨⟩]*){TERM_END}"
+    rf"({OPENING_SYMBOL}|){TERM_START}([^⟨⟩]*)"
+    rf"{TERM_TARGET}(\s*[^⟨⟩\s][^⟨⟩]*){TERM_END}"
 )
 
 

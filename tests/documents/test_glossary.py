@@ -207,3 +207,12 @@ def test_only_terms_that_are_missing_stay_annotated():
     assert annotated_where_missing(text, "Zellen in Base") == "a cell in Base"
     one = "a cell in ⟨t⟩Base⟨=⟩Base⟨/t⟩"
     assert annotated_where_missing(text, "Zellen in Basis") == one
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u3000"])
+def test_what_asks_for_no_word_is_no_annotation(blank):
+    text = f"a ⟨t⟩cell⟨=⟩{blank}⟨/t⟩"
+    assert annotated_where_missing(text, "Zellen") == text
+    (masked,) = mask_text(text)
+    found = masked.unmasked(with_wanted_terms(masked, masked.text))
+    assert found.rstrip() == "a cell"
