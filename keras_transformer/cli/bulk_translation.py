@@ -167,7 +167,10 @@ def _translate(
         retries = _RETRIES if arguments.retries is None else arguments.retries
         finish(folder, numbers, attempt, retries, say, end)
     if truncations.count:
-        say(f"warning: {arguments.input}: {truncations.message('lines')}")
+        unit = "lines"
+        if done:
+            unit += f" besides the {done:,} that were translated before"
+        say(f"warning: {arguments.input}: {truncations.message(unit)}")
 
 
 def _by_spark(
