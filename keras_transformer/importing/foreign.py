@@ -122,6 +122,23 @@ def refused(
     )
 
 
+def without_counterpart(
+    settings: dict[str, Any], neutral: dict[str, Any]
+) -> tuple[str, ...]:
+    """Settings without a counterpart, as `NAME=VALUE`, for `ForeignModel`.
+
+    Args:
+        settings: of the program's search.
+        neutral: values of such settings that change no translation; so does
+            None.
+    """
+    return tuple(
+        f"{key}={shown(settings[key], 60)}"
+        for key, value in sorted(neutral.items())
+        if settings.get(key, value) not in (None, value)
+    )
+
+
 def require_understood(
     path: pathlib.Path, settings: dict[str, Any], understood: dict[str, Any]
 ) -> None:

@@ -6,7 +6,7 @@ Reference: transformers' `generation/configuration_utils.py` and
 
 from typing import Any
 
-from keras_transformer.errors import shown
+from keras_transformer.importing.foreign import without_counterpart
 from keras_transformer.importing.vocabulary import LANGUAGE_CODE
 
 _SAME = ("no_repeat_ngram_size", "repetition_penalty", "early_stopping")
@@ -72,13 +72,13 @@ def search_settings(
     decoding |= _lengths(given)
     banned, left = _banned(given, vocabulary)
     decoding |= banned
-    left += [
-        key
-        for key, neutral in _NEUTRAL.items()
-        if given.get(key, neutral) != neutral
-    ]
-    said = (f"{key}={shown(given[key], 60)}" for key in sorted(left))
-    return decoding, tuple(said)
+    # Others than END would end a translation, too.
+    ends = given.get("eos_token_id", [])
+    ends = ends if isinstance(ends, list) else [ends]
+    if any(end != vocabulary["</s>"] for end in ends):
+        left.append("eos_token_id")
+    neutral = _NEUTRAL | dict.fromkeys(left)
+    return decoding, without_counterpart(given, neutral)
 
 
 def _lengths(given):

@@ -24,6 +24,7 @@ from keras_transformer.importing.foreign import (
     ForeignModel,
     refused,
     require_understood,
+    without_counterpart,
 )
 from keras_transformer.importing.raw_tensors import read_checkpoint
 from keras_transformer.importing.vocabulary import read_lines
@@ -57,6 +58,9 @@ _UNDERSTOOD = {
     "position_encoder_class": "SinusoidalPositionEncoder",
     "maximum_relative_position": None,
 }
+
+# Settings that a search here hasn't, by the values that leave them out.
+_NEUTRAL = {"coverage_penalty": 0, "decoding_noise": 0, "sampling_topk": 1}
 
 _VARIABLE = re.compile(
     r"(encoder|decoder)/layers/(\d+)/(self_attention|attention/0|ffn)/"
@@ -142,6 +146,8 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
             f"{path}: one embedding for both sides, whose vocabularies differ"
         )
     controls = _controls(path, data)
+    params = settings.get("params")
+    params = params if isinstance(params, dict) else {}
     files = [path, description]
     files += sorted(checkpoint.parent.glob(f"{checkpoint.name}.*"))
     files += [*names, *filter(None, pieces)]
@@ -157,7 +163,8 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
         starts=(1, 1),
         sentencepiece=tuple(pieces),
         max_length=_MAX_LENGTH,
-        decoding=_decoding(settings),
+        decoding=_decoding(params),
+        left_out=without_counterpart(params, _NEUTRAL),
         files=tuple(dict.fromkeys(files)),
         section={
             "norm": "pre" if _FINAL_NORM in tensors else "post",
@@ -276,6 +283,9 @@ def _read_description(path):
             f"call of {', '.join(_CATALOG)}"
         )
     (given,) = calls
+    if None in given:
+        what = "an argument with * or **"
+        raise refused(path, what, given[None], "arguments one by one")
     require_understood(path, given, _UNDERSTOOD)
     dropout = given.get("dropout")
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
@@ -285,7 +295,10 @@ def _read_description(path):
 
 
 def _model_of(node):
-    """The arguments of a call that makes a Transformer; None: it's no such."""
+    """The arguments of a call that makes a Transformer; None: it's no such.
+
+    One of them is called None if it is several, with * or **.
+    """
     if not isinstance(node, ast.Call):
         return None
     name = _last_name(node.func)
@@ -295,6 +308,8 @@ def _model_of(node):
     elif name == "Transformer":
         given = dict(zip(_ARGUMENTS, node.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in node.keywords}
+        if starred := [a for a in node.args if isinstance(a, ast.Starred)]:
+            given[None] = starred[0]
     if name not in _CATALOG:
         return None
     return _CATALOG[name] | {k: _last_name(v) for k, v in given.items()}
@@ -355,13 +370,13 @@ def _controls(path, data):
     return controls["source"]
 
 
-def _decoding(settings):
+def _decoding(params):
     """As `params` say; else as --auto_config, which no file has."""
-    params = settings.get("params")
-    params = params if isinstance(params, dict) else {}
     return {
         "beam_size": params.get("beam_width", 4),
         "replace_unknown": bool(params.get("replace_unknown_target")),
         "length_penalty": params.get("length_penalty", 0),
         "length_normalization": "gnmt",
+        "min_length": params.get("minimum_decoding_length") or 0,
+        "max_length": params.get("maximum_decoding_length"),
     }

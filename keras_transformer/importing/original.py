@@ -17,6 +17,7 @@ from keras_transformer.importing.foreign import (
     ForeignModel,
     refused,
     require_understood,
+    without_counterpart,
 )
 from keras_transformer.importing.tensors import read_npz
 from keras_transformer.importing.vocabulary import read_vocabulary
@@ -50,6 +51,8 @@ _UNDERSTOOD = {
     "output-omit-bias": False,
     "factors-dim-emb": 0,
 }
+# Settings that a search here hasn't, by the values that leave them out.
+_NEUTRAL = {"max-length-factor": 3, "output-sampling": False}
 _SIZES = {
     "d_model": "dim-emb",
     "num_heads": "transformer-heads",
@@ -90,6 +93,7 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
         sentencepiece=spm,
         max_length=_MAX_LENGTH,
         decoding=_decoding(folder, decoder),
+        left_out=without_counterpart(decoder, _NEUTRAL),
         languages=_languages(folder),
         punctuation=_punctuation(folder),
         files=(

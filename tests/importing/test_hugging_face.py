@@ -189,6 +189,7 @@ def test_search_settings_are_taken_over():
         bad_words_ids=[[4], [2]],
         suppress_tokens=[1],
         do_sample=False,
+        eos_token_id=0,
         top_k=50,
         forced_eos_token_id=0,
         encoder_no_repeat_ngram_size=0,
@@ -221,6 +222,7 @@ def test_search_settings_are_taken_over():
         ("forced_bos_token_id", 2),
         ("bad_words_ids", [[2, 2]]),
         ("suppress_tokens", [99]),
+        ("eos_token_id", [0, 2]),
     ],
 )
 def test_search_settings_without_a_counterpart_are_named(key, value):

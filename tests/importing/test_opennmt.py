@@ -127,6 +127,7 @@ def add(name, text):
 ARGUMENTS = {
     "num_heads=HEADS": "num_heads takes an integer",
     "num_heads=5": "num_heads",
+    "**SIZES": "is 'SIZES', .*Accepted: arguments one by one",
     f"num_heads=0x{'f' * 5000}": "num_heads",
     "maximum_relative_position=20": "maximum_relative_position is 20",
     "position_encoder_class=None": "position_encoder_class is None",
@@ -203,6 +204,20 @@ def test_models_that_say_nothing_have_the_usual_values(call, heads, opennmt):
     assert model.sizes["num_heads"] == heads
     assert model.activation == "relu"
     assert model.section["dropout"] == 0.1
+
+
+def test_arguments_of_a_sequence_are_refused(refuses):
+    change = description("models.Transformer(", "models.Transformer(*INPUTS, ")
+    refuses("opennmt", change, "Accepted: arguments one by one")
+
+
+def test_a_search_is_that_of_the_file(opennmt):
+    values = {"minimum_decoding_length": 2, "maximum_decoding_length": 9}
+    settings("params", **values, sampling_topk=5, decoding_noise=0)(opennmt)
+    model = read_opennmt(opennmt)
+    assert model.decoding["min_length"] == 2
+    assert model.decoding["max_length"] == 9
+    assert model.left_out == ("sampling_topk=5",)
 
 
 def test_a_search_that_the_file_leaves_open_is_auto_configs(opennmt):
