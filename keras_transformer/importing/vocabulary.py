@@ -239,10 +239,14 @@ def _reorder(model, vocabulary, order, path, added):
         if token in own:
             pieces.append(own.pop(token))
         elif LANGUAGE_CODE.fullmatch(token) or token in added:
-            pieces.append(
-                _Piece(
-                    piece=_SPACE + token, type=_Piece.USER_DEFINED, score=0.0
+            piece = _SPACE + token
+            if piece in vocabulary or piece in own:
+                raise InputError(
+                    f"{path}: the piece {shown(piece, 60)} is also the added "
+                    f"token {shown(token, 60)}"
                 )
+            pieces.append(
+                _Piece(piece=piece, type=_Piece.USER_DEFINED, score=0.0)
             )
         elif len(token) == 1 and not by_bytes:
             # A character that only the other side's model knows: Marian looks
