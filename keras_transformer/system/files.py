@@ -110,6 +110,8 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
             for file in temporary.rglob("*"):
                 if file.is_file():
                     _flush(file)
+            if target.exists():
+                shutil.copymode(target, temporary)
             _publish(temporary, target, path)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -123,11 +125,13 @@ def check_free(path: str | os.PathLike) -> None:
     """Refuses a target that holds something already.
 
     Raises:
-        InputError: `path` is a file, or a folder that isn't empty.
+        InputError: `path` is a file, a folder that isn't empty, the current
+            folder, or one where a disk is mounted.
     """
     path = pathlib.Path(path)
     try:
         taken = os.path.lexists(path) and any(path.iterdir())
+        is_fixed = path.exists() and (path.samefile(".") or path.is_mount())
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}. Accepted: a new or empty folder"
@@ -135,6 +139,11 @@ def check_free(path: str | os.PathLike) -> None:
     if taken:
         raise InputError(
             f"{path} exists and isn't empty. Accepted: a new or empty folder"
+        )
+    if is_fixed:
+        raise InputError(
+            f"{path} is the current folder, or a disk is mounted there: no new "
+            "folder can take its place. Accepted: a folder in it"
         )
 
 
@@ -159,16 +168,27 @@ def remove_folder(path: pathlib.Path) -> None:
         ) from None
 
 
+class _NotWritten(InputError):
+    """Something that couldn't be written: where, and why."""
+
+    def __init__(self, path, reason):
+        super().__init__(f"{path}: {reason}")
+        self.reason = reason
+
+
 @contextlib.contextmanager
 def writing(path: str | os.PathLike) -> Iterator[None]:
     """Turns the errors of writing into an `InputError` that names `path`."""
     try:
         yield
     except Exception as error:
+        # A temporary path's is told as that of the folder it becomes.
         reason = disk_error(error)
+        if isinstance(error, _NotWritten):
+            reason = error.reason
         if reason is None:
             raise
-        raise InputError(f"{path}: {reason}") from error
+        raise _NotWritten(path, reason) from error
 
 
 def disk_error(error: Exception) -> str | None:
@@ -188,9 +208,11 @@ def disk_error(error: Exception) -> str | None:
         full = error.errno in _DISK_FULL
         reason = error.strerror or str(error)
     elif hasattr(error, "error_code") and hasattr(error, "message"):
-        full = error.error_code == _RESOURCE_EXHAUSTED
-        # "PATH; No space left on device", and more lines in a traceback.
+        # "PATH; File too large [Op:SaveV2]", and more lines in a traceback.
         reason = error.message.partition("\n")[0].rpartition("; ")[-1]
+        reason = reason.partition(" [Op:")[0]
+        full = error.error_code == _RESOURCE_EXHAUSTED
+        full = full or reason in map(os.strerror, _DISK_FULL)
     else:
         return None
     if full:

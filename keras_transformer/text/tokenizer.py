@@ -18,6 +18,7 @@ from keras_transformer.system.files import (
     read_bytes,
     read_json_value,
     write_bytes,
+    writing,
 )
 from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.options import OptionError
@@ -288,7 +289,7 @@ class Tokenizer(tf.Module):
         Raises:
             InputError: the folder can't be written.
         """
-        try:
+        with writing(folder):
             # `Path` would take an empty name for the current folder.
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103
             # The description goes last: it vouches for the other file.
@@ -297,10 +298,6 @@ class Tokenizer(tf.Module):
                 (_DESCRIPTION, self._description()),
             ):
                 write_bytes(pathlib.Path(folder, name), content)
-        except OSError as error:
-            raise InputError(
-                f"{folder}: can't write the tokenizer ({error.strerror})"
-            ) from None
 
     def _description(self) -> bytes:
         content = self._content()

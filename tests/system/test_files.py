@@ -1,6 +1,7 @@
 import errno
 import os
 import pathlib
+import stat
 
 import pytest
 import tensorflow as tf
@@ -16,6 +17,7 @@ from keras_transformer.system.files import (
     replacing,
     require_space,
     write_json,
+    writing,
 )
 
 
@@ -138,6 +140,25 @@ def test_folder_appears_when_the_block_ends(tmp_path, name):
     assert "out" not in name or os.listdir(out.parent) == ["out"]
 
 
+def test_an_empty_folder_keeps_its_mode(tmp_path):
+    (tmp_path / "out").mkdir(mode=0o700)
+    with new_folder(tmp_path / "out") as folder:
+        (folder / "file").touch()
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
+
+
+def test_folders_that_none_can_replace_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="is the current folder, or a disk"):
+        check_free("../" + tmp_path.name)
+    with monkeypatch.context() as patch:
+        patch.chdir("/")
+        patch.setattr(pathlib.Path, "is_mount", lambda path: True)
+        with pytest.raises(InputError, match="a disk is mounted there"):
+            check_free(tmp_path)
+    check_free(tmp_path / "new")
+
+
 def test_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="exists and isn't empty"):
@@ -164,6 +185,12 @@ def test_folder_that_holds_something_is_refused(tmp_path):
             ),
             "can't be written .Is a directory.$",
         ),
+        (
+            tf.errors.FailedPreconditionError(
+                None, None, "/some/path; File too large [Op:SaveV2]"
+            ),
+            "the disk is full",
+        ),
     ],
     ids=repr,
 )
@@ -172,6 +199,16 @@ def test_a_failure_to_write_is_told_and_leaves_nothing(tmp_path, error, says):
         with new_folder(tmp_path / "a" / "b" / "out") as folder:
             write_half(folder / "file", error)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_is_written_within_is_told_as_the_folder(tmp_path):
+    def write(folder):
+        with writing(folder / "part"):
+            raise OSError(errno.ENOSPC, "No space left")
+
+    with pytest.raises(InputError, match="/out: the disk is full"):
+        with new_folder(tmp_path / "out") as folder:
+            write(folder)
 
 
 def test_parents_that_another_filled_stay(tmp_path):

@@ -142,7 +142,7 @@ def refused(folder, change, message):
 
 def test_a_folder_that_cannot_be_written_is_refused(tokenizer, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="can't write the tokenizer"):
+    with pytest.raises(InputError, match="can't be written .Not a dir"):
         tokenizer.save(tmp_path / "file" / "folder")
 
 
