@@ -5,6 +5,7 @@ number of 6,000 digits it raises what Python raises. Aliases may make a value
 without end of a few lines.
 """
 
+import re
 from typing import Any
 
 import yaml
@@ -73,6 +74,18 @@ class _UniqueKeys(yaml.SafeLoader):
                 raise NotYaml(problem, key.start_mark.line + 1)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+def _number(loader, node):
+    """An integer as of YAML 1.2: 010 is ten, and 1:30 isn't ninety."""
+    text = loader.construct_scalar(node)
+    if ":" in text:
+        return text
+    is_octal = re.fullmatch("[-+]?0[0-7]+", text)
+    return int(text) if is_octal else loader.construct_yaml_int(node)
+
+
+_UniqueKeys.add_constructor("tag:yaml.org,2002:int", _number)
 
 
 def _size(node, sizes) -> int:

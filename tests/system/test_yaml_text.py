@@ -58,6 +58,14 @@ def test_a_file_of_megabytes_is_refused(tmp_path):
         read_yaml(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("010", 10), ("-007", -7), ("0", 0), ("0x10", 16), ("1:30", "1:30")],
+)
+def test_integers_are_those_of_yaml_1_2(text, value):
+    assert load_yaml(text) == value
+
+
 def test_few_aliases_are_taken():
     text = "a: &a {x: 1}\nb: *a\nc:\n  <<: *a\n  y: 2\n"
     value = load_yaml(text)
