@@ -66,14 +66,17 @@ def mask_pair(
     if not any(marks):
         return pair, None
     units = [_units(*side) for side in zip(pair, marks, strict=True)]
-    numbers = _numbers(*units)
-    if numbers is not None and len(units[0]) <= NUMBERS:
+    # Counted first: to match many takes time by their square.
+    as_many = len(units[0]) == len(units[1])
+    few = len(units[0]) <= NUMBERS
+    numbers = _numbers(*units) if as_many and few else None
+    if numbers is not None:
         source, target = map(_masked, pair, marks, numbers)
         return (source, target), "masked"
     source, target = (
         strip_marks(*side).text for side in zip(pair, marks, strict=True)
     )
-    return (source, target), "different" if numbers is None else "too_many"
+    return (source, target), "different" if few or not as_many else "too_many"
 
 
 def mask_pairs(
@@ -94,7 +97,7 @@ def _units(text: str, marks: Sequence[Mark]) -> list[_Unit]:
 
 
 def _numbers(source, target):
-    """For each side the numbers of its units; None: they differ."""
+    """For each side the numbers of as many units; None: they differ."""
     numbers = {unit.first: number for number, unit in enumerate(source)}
     found: dict[int, int] = {}
     left = list(source)
@@ -105,8 +108,7 @@ def _numbers(source, target):
                 if partner is not None:
                     left.remove(partner)
                     found[unit.first] = numbers[partner.first]
-    complete = not left and len(found) == len(target)
-    return (numbers, found) if complete else None
+    return None if left else (numbers, found)
 
 
 def _are_equal(unit, other):

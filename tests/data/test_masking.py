@@ -49,6 +49,9 @@ from keras_transformer.symbols import SYMBOL
         ("%1 x", "%2 u", ("x", "u"), "different"),
         ("<b>x", "<b>u</b>", ("x", "u"), "different"),
         ("a" + " %1" * 17, "b" + " %1" * 17, ("a", "b"), "too_many"),
+        ("a" + " %1" * 18, "b" + " %1" * 17, ("a", "b"), "different"),
+        # To match all with all would take hours.
+        ("a" + " %1" * 99_999, "b" + " %2" * 99_999, ("a", "b"), "too_many"),
         (
             "a " + "%1 " * 16,
             "b " + "%1 " * 16,
