@@ -24,7 +24,7 @@ def padding_mask(ids: Tensor) -> Tensor:
     Returns:
         bool `(B, 1, S)`.
     """
-    _require_ids(ids)
+    require_ids(ids)
     return ops.expand_dims(ops.not_equal(ids, PAD_ID), axis=1)
 
 
@@ -42,7 +42,7 @@ def seen_source(ids: Tensor, start: bool = True, end: bool = True) -> Tensor:
     Returns:
         int `(B, S)`, `PAD_ID` in the place of what isn't seen.
     """
-    _require_ids(ids)
+    require_ids(ids)
     without_start = ops.where(ops.equal(ids, START_ID), PAD_ID, ids)
     if not end:
         is_end = ops.equal(ids, END_ID)
@@ -67,7 +67,7 @@ def causal_mask(ids: Tensor) -> Tensor:
 
     Reference: Vaswani et al. 2017, section 3.2.3.
     """
-    _require_ids(ids)
+    require_ids(ids)
     # A running count gives the positions even where T is unknown when a
     # functional model is being built.
     positions = ops.cumsum(ops.ones_like(ids, dtype="int32"), axis=1)
@@ -88,8 +88,12 @@ def decoder_mask(ids: Tensor) -> Tensor:
     return ops.logical_and(padding_mask(ids), causal_mask(ids))
 
 
-def _require_ids(ids):
-    """Refuses what isn't a batch of ids, such as a length."""
+def require_ids(ids: Tensor) -> None:
+    """Refuses what isn't a batch of ids, such as a length.
+
+    Raises:
+        ValueError: it hasn't two axes.
+    """
     shape = ids.shape if hasattr(ids, "shape") else np.shape(ids)
     if len(shape) != 2:
         raise ValueError(

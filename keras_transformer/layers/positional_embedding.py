@@ -19,6 +19,7 @@ from keras_transformer.layers.composite import (
     own_initializer,
 )
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.masks import require_ids
 from keras_transformer.ops import dense
 from keras_transformer.tensors import Initializer, Shape, Tensor
 
@@ -199,6 +200,7 @@ class PositionalEmbedding(CompositeLayer):
                 f"Received: {inputs.dtype}, of dtype policy "
                 f"{self.dtype_policy.name}"
             )
+        require_ids(inputs)
         x = self._tokens(inputs) * self.d_model**0.5
         x = x + self._encoding(ops.shape(inputs)[1], skip)
         x = self._dropout(x, training=training)
@@ -280,6 +282,8 @@ class PositionalEmbedding(CompositeLayer):
     def compute_output_spec(
         self, inputs: Tensor, reverse: bool = False, **kwargs: Any
     ) -> keras.KerasTensor:
+        if not reverse:
+            require_ids(inputs)
         shape = self.compute_output_shape(inputs.shape, reverse=reverse)
         return keras.KerasTensor(shape, dtype=self.compute_dtype)
 

@@ -103,6 +103,14 @@ def test_a_sequence_longer_than_the_positions_is_refused():
         model.predict(np.ones((2, 9), "int32"), verbose=0)
 
 
+@pytest.mark.parametrize(
+    "ids", [IDS[None], IDS[0], keras.Input((1, 4), dtype="int32")]
+)
+def test_ids_of_other_axes_are_refused(ids):
+    with pytest.raises(ValueError, match="have the shape .batch, length"):
+        make()(ids)
+
+
 def test_vectors_start_the_rows_they_have():
     layer = make()
     layer.build((None, None))
