@@ -50,6 +50,14 @@ def test_equals_keras_adam(amsgrad):
     np.testing.assert_allclose(*weights, atol=1e-5)
 
 
+def test_weights_of_half_precision_stay_numbers():
+    weight = keras.Variable(np.ones(4, "float32"), dtype="bfloat16")
+    optimizer = DenseAdam(0.01)
+    for _ in range(20):
+        optimizer.apply([2 * weight], [weight])
+    assert np.all(np.isfinite(np.array(weight, "float32")))
+
+
 def test_takes_keras_options():
     weight = keras.Variable(np.zeros(4, "float32"))
     optimizer = DenseAdam(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import NotImplementedType
-from typing import TYPE_CHECKING
 
+import keras
 import tensorflow as tf
 
 from keras_transformer.compat import adam_moments
 from keras_transformer.system.machine import give_back_memory
-
-if TYPE_CHECKING:
-    import keras
 
 
 def adam_update(
@@ -41,6 +38,12 @@ def adam_update(
 
     def update(gradient, variable, learning_rate):
         dtype = variable.dtype
+        if dtype == "bfloat16":
+            # Adam's 0.999 is 1 in it: this update would divide by epsilon.
+            keras.optimizers.Adam.update_step(
+                optimizer, gradient, variable, learning_rate
+            )
+            return
         scalars = {k: tf.cast(v, dtype) for k, v in step_scalars.items()}
         momentum, velocity = adam_moments(optimizer, variable)
         tf.raw_ops.ResourceApplyAdam(
