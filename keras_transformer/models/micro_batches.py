@@ -5,8 +5,11 @@ Axes: B batch, T target positions, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+import keras
 from keras import ops
 
 from keras_transformer.tensors import Tensor
@@ -31,14 +34,13 @@ class MicroBatches:
         self.joined = ops.concatenate(logits, axis=0)
 
 
-def split_batch(
-    inputs: Mapping[str, Tensor], count: int
-) -> Iterator[dict[str, Tensor]]:
-    """Cuts a dict of tensors `(B, ...)` into `count` dicts `(Bi, ...)`."""
-    size = ops.shape(next(iter(inputs.values())))[0]
+def split_batch(inputs: Any, count: int) -> Iterator[Any]:
+    """Cuts tensors `(B, ...)` in any structure into `count` of `(Bi, ...)`."""
+    size = ops.shape(keras.tree.flatten(inputs)[0])[0]
     ends = [size * i // count for i in range(count + 1)]
     for begin, end in zip(ends[:-1], ends[1:], strict=True):
-        yield {name: tensor[begin:end] for name, tensor in inputs.items()}
+        part = operator.itemgetter(slice(begin, end))
+        yield keras.tree.map_structure(part, inputs)
 
 
 def each_micro_batch(

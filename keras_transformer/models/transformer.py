@@ -122,8 +122,9 @@ class Transformer(keras.Model):
         apart = self._apart(y_pred, [getattr(self, "loss", None)])
         loss = super().compute_loss(x, y, apart, sample_weight, training)
         aligned = self._log_alignment
-        if training and self.guided_alignment and x and aligned:
-            loss += self.guided_alignment * alignment_loss(x[LINKS], aligned)
+        links = x.get(LINKS) if isinstance(x, Mapping) else None
+        if training and self.guided_alignment and aligned and links is not None:
+            loss += self.guided_alignment * alignment_loss(links, aligned)
         return loss
 
     def compute_metrics(

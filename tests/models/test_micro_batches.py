@@ -67,6 +67,15 @@ def compiled(parts):
     return model, train
 
 
+def test_inputs_may_be_a_sequence():
+    model = build_transformer(CONFIG, 9, 9, micro_batches=2)
+    features, _ = batch(5)
+    expected = model(features, training=True)
+    with pytest.warns(UserWarning, match="structure"):  # Keras'
+        found = model(list(features.values()), training=True)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @pytest.mark.medium
 def test_a_step_in_micro_batches_is_a_step():
     (whole, train_whole), (model, train) = compiled(1), compiled(2)
@@ -117,10 +126,10 @@ def test_without_links_no_loss_is_added():
     model = guided(2)
     features, labels = batch(5)
     logits = model(features, training=True)
-    given = {**features, "links": np.zeros_like(LINKS)}
-    loss = model.compute_loss(given, labels, logits)
     plain = SmoothedCrossEntropy(0.1)(labels, logits)
-    np.testing.assert_allclose(loss, plain, rtol=1e-6)
+    for given in (features, {**features, "links": np.zeros_like(LINKS)}):
+        loss = model.compute_loss(given, labels, logits)
+        np.testing.assert_allclose(loss, plain, rtol=1e-6)
 
 
 def test_micro_batches_drop_different_numbers():
