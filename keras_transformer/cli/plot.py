@@ -189,7 +189,7 @@ def _draw_beam_tree(arguments, language):
 def _draw_runs(arguments, language):
     # By path where folders of the same name are compared.
     runs = _runs(arguments)
-    names = [run.folder.name for run in runs]
+    names = [run.folder.resolve().name for run in runs]
     alike = len(set(names)) < len(names)
     rows = [
         plots.run_row(run, str(run.folder) if alike else None) for run in runs

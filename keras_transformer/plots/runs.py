@@ -95,7 +95,7 @@ def run_row(run: Run, name: str | None = None) -> dict:
     ]
     seconds = sum(epoch.get("seconds", 0.0) for epoch in history)
     return {
-        "name": name or run.folder.name,
+        "name": name or run.folder.resolve().name,
         "cross_entropy": best.get("val_cross_entropy"),
         "bleu": next((v for v in bleu if v is not None), None),
         "tokens_per_second": statistics.median(speeds) if speeds else None,
