@@ -42,7 +42,7 @@ class MultiHeadAttention(CompositeLayer):
 
     `project` and `attend` do in two calls what `call` does, so that projected
     keys and values can be kept from one call to the next. A query whose keys
-    are all masked attends to them evenly: finite, never NaN.
+    are all masked gets some mean of them: finite, never NaN.
 
     Args:
         num_heads: int, number of heads.

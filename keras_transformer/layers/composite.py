@@ -25,7 +25,9 @@ class CompositeLayer(keras.layers.Layer):
 
 
 def own_initializer(initializer: Initializer) -> Initializer:
-    """A copy, as one object with a seed starts all weights of a shape alike.
+    """A copy, as one object starts all weights of a shape alike.
+
+    Copies with a seed that was given do so, too, as in Keras' own layers.
 
     Args:
         initializer: its name, of which Keras makes a new one, an object, or a

@@ -87,7 +87,7 @@ def attention(
         values: float `(B, N, S, H)`.
         mask: bool, broadcasts to `(B, T, S)`, True keeps; None: all. Not
             floats, see `refuse_float_mask`. A query
-            whose keys are all masked attends to them evenly.
+            whose keys are all masked gets some mean of their values.
         rate: float, the fraction of weights that is dropped; 0: none.
         seed_generator: as of `dropout`; not used with a rate of 0.
         gradient: bool, whether gradients will be asked for.
