@@ -676,14 +676,14 @@ def _alone(text, place, spaces, translation, tokens, depth, index):
         order,
         " " * (spaces[0] and _needs_space(left))
         + text
-        + " " * (spaces[1] and _needs_space(right)),
+        + " " * (spaces[1] and right not in _CLOSING and _needs_space(right)),
     )
 
 
 def _needs_space(neighbour):
     """True if a space belongs between a mark and a character beside it."""
-    spaced = neighbour.isspace() or neighbour in _CLOSING
-    return bool(neighbour) and not spaced and not is_unspaced(neighbour)
+    spaced = not neighbour or neighbour.isspace()
+    return not spaced and not is_unspaced(neighbour)
 
 
 def is_unspaced(character: str) -> bool:

@@ -321,6 +321,11 @@ def test_pairs_around_all_are_unwrapped(text, parts):
             "drei <a><b>zwei</b> eins</a>",
         ),
         ("Open %s", "打开", [0], "打开%s"),
+        # White space stays that it has in the source.
+        ("Price: {0}", "Cena:", [0, 1], "Cena: {0}"),
+        ("See it. %s", "Viz.", [0, 2], "Viz. %s"),
+        ("{0} , a", ", b", [0, 1], "{0}, b"),
+        ("一。 %s", "二。", [0, 1], "二。%s"),
         ("%s", "", [], "%s"),
         ("<b>x</b>", "", [], "<b></b>"),
     ],
