@@ -303,6 +303,12 @@ def annotated_where_missing(text: str, translation: str | None = None) -> str:
     return _ANNOTATED.sub(term, text)
 
 
+def missing_terms(text: str, translation: str) -> set[str]:
+    """What annotated terms of a text are to be translated by, but aren't."""
+    wanted = {target for _, _, target in _ANNOTATED.findall(text)}
+    return {term for term in wanted if not has_form(translation, term)}
+
+
 def with_wanted_terms(masked: Masked, translation: str) -> str:
     """A translation with what its annotated terms are to be translated by.
 

@@ -14,6 +14,7 @@ from typing import Any
 from keras_transformer.blank import is_blank
 from keras_transformer.documents.glossary import (
     annotated_where_missing,
+    missing_terms,
     with_wanted_terms,
 )
 from keras_transformer.documents.markup import (
@@ -209,7 +210,8 @@ def with_terms(
     Terms that are there already aren't annotated: a model translates the rest
     of a text best without annotations.
 
-    A translation that becomes far longer by them stays without.
+    A translation stays without that becomes far longer by them, or loses a
+    term that it had.
 
     Args:
         lines: texts, or pairs of a text and a prefix, with annotated terms.
@@ -230,7 +232,9 @@ def with_terms(
         first, second = (r.hypotheses[0].text for r in (results[index], result))
         terms = len(text) - len(annotated_where_missing(text))
         # A search that finds no place for a term goes on to its limit.
-        if len(second) <= _LONGEST * len(first) + terms:
+        lacks = [missing_terms(lines[index], one) for one in (first, second)]
+        longest = _LONGEST * len(first) + terms
+        if lacks[1] <= lacks[0] and len(second) <= longest:
             results[index] = result._replace(source=lines[index])
     return results
 

@@ -149,6 +149,18 @@ def test_terms_that_a_translation_lacks_are_asked_for_again():
     assert [result.source for result in results] == lines
 
 
+def test_a_translation_that_would_lose_a_term_stays():
+    def translate(texts):
+        places = {True: "⟨1⟩base⟨/1⟩ eines Felds", False: "Basis einer Zelle"}
+        replies = [places["⟨" in text] for text in texts]
+        return [Translation(r, [Hypothesis(r, -1.0)], False) for r in replies]
+
+    (result,) = masking_markup(translate)(
+        ["⟨t⟩base⟨=⟩base⟨/t⟩ of a ⟨t⟩cell⟨=⟩Zelle⟨/t⟩"]
+    )
+    assert result.hypotheses[0].text == "Basis einer Zelle"
+
+
 def test_a_translation_without_a_place_for_terms_has_none():
     """A search goes on to its limit before it emits their symbols."""
 
