@@ -26,6 +26,7 @@ from keras_transformer.languages import (
 )
 from keras_transformer.symbols import (
     BEHIND_STOPS,
+    SYMBOL,
     TERM_END,
     TERM_START,
     TERM_TARGET,
@@ -165,9 +166,9 @@ class SentenceSplitter:
             string `(B, K)`; "" for a blank text.
         """
         batch_size, size = tf.shape(sentences.heads)[0], tf.shape(translations)
-        blank = is_blank(sentences.texts)[:, tf.newaxis]
+        wordless = is_wordless(sentences.texts)[:, tf.newaxis]
         joints = tf.broadcast_to(self.joints(sentences)[:, tf.newaxis], size)
-        parts = tf.strings.join([joints, tf.where(blank, "", translations)])
+        parts = tf.strings.join([joints, tf.where(wordless, "", translations)])
         count = tf.cast(size[1], tf.int64)
         places = sentences.rows[:, tf.newaxis] * count + tf.range(count)
         joined = tf.strings.unsorted_segment_join(
@@ -176,30 +177,27 @@ class SentenceSplitter:
             batch_size * size[1],
         )
         joined = tf.reshape(joined, [batch_size, size[1]])
-        return tf.where(self.counts(sentences)[:, tf.newaxis] > 0, joined, "")
+        shown = _counts(sentences, ~is_blank(sentences.texts))[:, tf.newaxis]
+        return tf.where(shown > 0, joined, "")
 
     def joints(self, sentences: Sentences) -> tf.Tensor:
         """What stands before each sentence's translation, string `(N,)`.
 
-        A blank piece, which has none, is itself part of it.
+        A piece without words, which has none, is itself part of it.
         """
-        rows, blank = sentences.rows, is_blank(sentences.texts)
+        rows, wordless = sentences.rows, is_wordless(sentences.texts)
         is_first = tf.concat([[-1], rows], axis=0)[:-1] != rows
         # What stands at the ends of a text is between no sentences.
         gaps = tf.where(
-            is_first | blank,
+            is_first | wordless,
             sentences.gaps,
             replaced(sentences.gaps, *self._gap_rules),
         )
-        return tf.strings.join([gaps, tf.where(blank, sentences.texts, "")])
+        return tf.strings.join([gaps, tf.where(wordless, sentences.texts, "")])
 
     def counts(self, sentences: Sentences) -> tf.Tensor:
-        """How many sentences each text has that aren't blank, int32 `(B,)`."""
-        return tf.math.unsorted_segment_sum(
-            tf.cast(~is_blank(sentences.texts), tf.int32),
-            sentences.rows,
-            tf.shape(sentences.heads)[0],
-        )
+        """How many sentences with words each text has, int32 `(B,)`."""
+        return _counts(sentences, ~is_wordless(sentences.texts))
 
     def _without_tags(self, text):
         """Tags at the beginning of texts, and the rest."""
@@ -307,9 +305,21 @@ class SentenceSplitter:
         return ranks
 
 
+def _counts(sentences, chosen):
+    """How many of each text's sentences are chosen, int32 `(B,)`."""
+    size = tf.shape(sentences.heads)[0]
+    chosen = tf.cast(chosen, tf.int32)
+    return tf.math.unsorted_segment_sum(chosen, sentences.rows, size)
+
+
 def is_blank(texts: tf.Tensor) -> tf.Tensor:
     """True where a text has nothing to see, bool of the same shape."""
     return tf.strings.regex_full_match(texts, f"[{BLANK}]*")
+
+
+def is_wordless(texts: tf.Tensor) -> tf.Tensor:
+    """True where a text is blank but for symbols of markup, as `is_blank`."""
+    return tf.strings.regex_full_match(texts, f"(?:[{BLANK}]|{SYMBOL})*")
 
 
 # A term and its translation stay together.

@@ -23,6 +23,7 @@ from keras_transformer.text.sentences import (
     Sentences,
     SentenceSplitter,
     is_blank,
+    is_wordless,
 )
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.request import (
@@ -122,7 +123,7 @@ def by_sentence(
 
     def split_and_join(text):
         found = splitter.split(text)
-        shown = tf.where(~is_blank(found.texts))  # (M, 1)
+        shown = tf.where(~is_wordless(found.texts))  # (M, 1)
         sentences = tf.gather_nd(_with_heads(found), shown)
         specs = _specs(ranks)
         outputs = _in_batches(translate, [sentences], batch_size, specs)
@@ -312,7 +313,9 @@ def pair_splitter(
         whole = tf.where(~several)[:, 0]
         columns, rows = [], whole
         for side, one in zip(sides, found, strict=True):
-            parts = ~is_blank(one.texts) & tf.gather(several, one.rows)  # (N,)
+            parts = ~is_wordless(one.texts) & tf.gather(
+                several, one.rows
+            )  # (N,)
             sentences = tf.boolean_mask(_with_heads(one), parts)
             columns.append(tf.concat([sentences, tf.gather(side, whole)], 0))
             rows = tf.boolean_mask(one.rows, parts)
@@ -404,7 +407,7 @@ class Paragraphs:
 
         def split(text):
             found = splitter.split(text)
-            shown = ~is_blank(found.texts)
+            shown = ~is_wordless(found.texts)
             return splitter.joints(found), _with_heads(found), found.rows, shown
 
         self._split = graph_function(split, [_TEXT])
@@ -418,7 +421,7 @@ class Paragraphs:
 
         Args:
             lines: B texts.
-            translate: from sentences, none blank, to as many results.
+            translate: from sentences with words to as many results.
         """
         joints, sentences, rows, shown = (
             tensor.numpy() for tensor in self._split(encoded(lines))

@@ -71,6 +71,18 @@ def test_texts_are_translated_sentence_by_sentence(batch_size):
     }
 
 
+def test_symbols_without_words_are_not_translated():
+    function = by_sentence(shout_twice, SPLITTER, 64, ranks=3)
+    texts = ["Ab.\n⟨1/⟩\nEf.", "⟨1/⟩\n⟨2⟩ ⟨/2⟩"]
+    found = answers(function, texts)
+    (best, second, _), (alone, *_) = found["translations"]
+    assert best.decode() == "AB.\n⟨1/⟩\nEF."
+    assert second.decode() == "AB.?\n⟨1/⟩\nEF.?"
+    assert alone.decode() == texts[1]
+    assert found["scores"][0][0] == -3
+    assert found["sentences"] == [2, 0]
+
+
 def test_a_batch_of_sentences_is_what_it_was():
     function = by_sentence(shout, SPLITTER, 64)
     texts = ["Ab cd.", "Ef?", "Cut."]
