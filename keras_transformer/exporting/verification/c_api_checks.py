@@ -6,7 +6,7 @@
 What `import tensorflow` registers, patches or restores can't help here: the
 model is loaded and run by the C API alone, XLA disabled, and its answers to
 the reference's inputs and to the warm-up requests are compared with those of
-the model that was exported. `saved_model_checks` runs this as the last of its
+the model that was exported. `saved_model_checks` runs this beside its own
 checks.
 """
 
