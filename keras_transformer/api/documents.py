@@ -82,6 +82,8 @@ def translate_file(
     require_unpacked(target)
     if os.path.lexists(target):
         raise InputError(f"{target}: exists. Accepted: the name of a new file")
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"{target}: there is no such folder to write to")
     if glossary is not None:
         require_terms(translator.has_terms())
     data = translator.data()

@@ -114,6 +114,8 @@ def test_a_file_of_python_is_new_and_of_a_format(run, write, tmp_path):
     source = write("a.srt", SRT)
     with pytest.raises(InputError, match="exists"):
         kt.translate_file(run, source, source)
+    with pytest.raises(InputError, match="there is no such folder"):
+        kt.translate_file(run, source, tmp_path / "none" / "b.html")
 
 
 @pytest.mark.medium
