@@ -152,8 +152,10 @@ class SentenceSplitter:
             text: string `(B,)`.
         """
         _, text = self._without_tags(text)
-        simple = tf.reduce_all(tf.strings.regex_full_match(text, self._simple))
-        return simple & ~tf.reduce_any(self._are_long(text))
+        simple = tf.strings.regex_full_match(text, self._simple)
+        only_marks = is_wordless(text) & ~is_blank(text)
+        others = ~simple | self._are_long(text) | only_marks
+        return ~tf.reduce_any(others)
 
     def join(self, sentences: Sentences, translations: tf.Tensor) -> tf.Tensor:
         """Texts of translated sentences, with what stands between them.
@@ -177,7 +179,9 @@ class SentenceSplitter:
             batch_size * size[1],
         )
         joined = tf.reshape(joined, [batch_size, size[1]])
-        shown = _counts(sentences, ~is_blank(sentences.texts))[:, tf.newaxis]
+        shown = count_chosen(sentences, ~is_blank(sentences.texts))[
+            :, tf.newaxis
+        ]
         return tf.where(shown > 0, joined, "")
 
     def joints(self, sentences: Sentences) -> tf.Tensor:
@@ -197,7 +201,7 @@ class SentenceSplitter:
 
     def counts(self, sentences: Sentences) -> tf.Tensor:
         """How many sentences with words each text has, int32 `(B,)`."""
-        return _counts(sentences, ~is_wordless(sentences.texts))
+        return count_chosen(sentences, ~is_wordless(sentences.texts))
 
     def _without_tags(self, text):
         """Tags at the beginning of texts, and the rest."""
@@ -305,8 +309,13 @@ class SentenceSplitter:
         return ranks
 
 
-def _counts(sentences, chosen):
-    """How many of each text's sentences are chosen, int32 `(B,)`."""
+def count_chosen(sentences: Sentences, chosen: tf.Tensor) -> tf.Tensor:
+    """How many of each text's sentences are chosen, int32 `(B,)`.
+
+    Args:
+        sentences: what `SentenceSplitter.split` made.
+        chosen: bool `(N,)`.
+    """
     size = tf.shape(sentences.heads)[0]
     chosen = tf.cast(chosen, tf.int32)
     return tf.math.unsorted_segment_sum(chosen, sentences.rows, size)

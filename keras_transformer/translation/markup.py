@@ -147,7 +147,8 @@ def _of_part(masked, rest, wrapped):
     """
     if not _has_words(masked):
         # A blank text without marks has the translation "", as everywhere.
-        return _itself(masked.unmasked(masked.text) if masked.marks else "")
+        marks = masked.unmasked(masked.text) if masked.marks else ""
+        return blank_translation(marks, marks)
     result = next(rest)
     before, _, after = masked.unwrapped() if wrapped else ("", "", "")
     hypotheses = []
@@ -160,13 +161,6 @@ def _of_part(masked, rest, wrapped):
 def _spaces(text):
     """The white space at both ends of a text."""
     return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
-
-
-def _itself(text):
-    """The translation of what is nothing but markup."""
-    nothing = blank_translation(text)
-    only = nothing.hypotheses[0]._replace(text=text)
-    return nothing._replace(hypotheses=[only])
 
 
 def masking_markup(
@@ -270,7 +264,7 @@ def _with_marks(
     text: str, stripped: Stripped, aligned: Iterator[Translation]
 ) -> Translation:
     if is_blank(stripped.text):
-        return _itself(text)
+        return blank_translation(text, text)
     result = next(aligned)
     tokens = result.source_tokens or []
     source = token_spans(stripped.text, tokens)

@@ -22,6 +22,7 @@ from keras_transformer.search.scoring import one_each
 from keras_transformer.text.sentences import (
     Sentences,
     SentenceSplitter,
+    count_chosen,
     is_blank,
     is_wordless,
 )
@@ -305,17 +306,14 @@ def pair_splitter(
             splitter.split(side)
             for splitter, side in zip(splitters, sides, strict=True)
         ]
-        counts, others = (
-            splitter.counts(one)
-            for splitter, one in zip(splitters, found, strict=True)
-        )
+        # Markup alone counts here: it has a probability.
+        shown = [~is_blank(one.texts) for one in found]
+        counts, others = map(count_chosen, found, shown)
         several = (counts == others) & (counts > 1)  # (B,)
         whole = tf.where(~several)[:, 0]
         columns, rows = [], whole
-        for side, one in zip(sides, found, strict=True):
-            parts = ~is_wordless(one.texts) & tf.gather(
-                several, one.rows
-            )  # (N,)
+        for side, one, chosen in zip(sides, found, shown, strict=True):
+            parts = chosen & tf.gather(several, one.rows)  # (N,)
             sentences = tf.boolean_mask(_with_heads(one), parts)
             columns.append(tf.concat([sentences, tf.gather(side, whole)], 0))
             rows = tf.boolean_mask(one.rows, parts)
@@ -447,7 +445,8 @@ def _together(line, parts):
     """
     results = [result for _, result in parts if result is not None]
     if not results:
-        return blank_translation(line)
+        joints = "".join(joint for joint, _ in parts)
+        return blank_translation(line, joints if joints.strip() else "")
     ranks = max(len(one.hypotheses) for one in results)
     texts = [
         "".join(

@@ -109,14 +109,17 @@ class Translation(NamedTuple):
     sentences: int | None = None
 
 
-def blank_translation(line: str | tuple[str, ...]) -> Translation:
-    """The result of a line without text.
+def blank_translation(
+    line: str | tuple[str, ...], text: str = ""
+) -> Translation:
+    """The result of a line without words.
 
     Args:
         line: the source, or the source and what its translation begins with.
+        text: of the result, markup alone.
     """
     source = line if isinstance(line, str) else line[0]
-    nothing = Hypothesis("", 0.0, 0.0, True, [], [], [])
+    nothing = Hypothesis(text, 0.0, 0.0, True, [], [], [])
     return Translation(source, [nothing], False, [], 0)
 
 

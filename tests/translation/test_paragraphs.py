@@ -83,6 +83,23 @@ def test_symbols_without_words_are_not_translated():
     assert found["sentences"] == [2, 0]
 
 
+def test_bullets_without_words_stay():
+    def translate(sentences):
+        assert sentences == ["Ab."]
+        return [Translation("Ab.", [Hypothesis("AB.", -1.0)], False)]
+
+    texts = ["- ⟨1/⟩\n- ⟨2/⟩", "Ab.\n- ⟨1/⟩", "⟨1/⟩", " \n"]
+    found = Paragraphs(SPLITTER, 4).translate(texts, translate)
+    best = [result.hypotheses[0].text for result in found]
+    assert best == [texts[0], "AB.\n- ⟨1/⟩", "⟨1/⟩", ""]
+
+
+def test_symbols_alone_are_the_same_beside_other_texts():
+    function = by_sentence(shout_twice, SPLITTER, 64, ranks=3)
+    alone = answers(function, ["⟨1/⟩"])["translations"]
+    assert alone == answers(function, ["⟨1/⟩", "Ab. Cd."])["translations"][:1]
+
+
 def test_a_batch_of_sentences_is_what_it_was():
     function = by_sentence(shout, SPLITTER, 64)
     texts = ["Ab cd.", "Ef?", "Cut."]
