@@ -28,6 +28,7 @@ from keras_transformer.exporting.ctranslate2_folder import (
     require_ctranslate2,
     require_search,
 )
+from keras_transformer.symbols import from_one, renumbered
 from keras_transformer.system.checksums import check_file, files_fingerprint
 from keras_transformer.translation.request import (
     KEEP,
@@ -165,13 +166,14 @@ class CTranslate2Translator(TextTranslator):
         """
         # All of the beam, for some may be the same text.
         searched = 1 if count == 1 else self.decoding.beam_size
-        ids, scores, truncated = self.search(texts, searched)
+        lowered = [from_one(text) for text in texts]
+        ids, scores, truncated = self.search([t for t, _ in lowered], searched)
         spelt = iter(self._spell([row for rows in ids for row in rows]))
         translations = []
-        for row in scores:
+        for row, (_, shift) in zip(scores, lowered, strict=True):
             best: dict = {}  # scores by text
             for score in row:
-                best.setdefault(next(spelt), score)
+                best.setdefault(renumbered(next(spelt), shift), score)
             left = [("", NO_SCORE)] * count
             translations.append([*best.items(), *left][:count])
         return (

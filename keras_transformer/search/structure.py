@@ -34,6 +34,40 @@ _FORBIDDEN = -float("inf")
 _NOWHERE = 1e9  # beyond every place
 
 
+def least_number(ids: tf.Tensor, first: int) -> tf.Tensor:
+    """The least number of a symbol, from 0, in ids `(B, S)`: int32 `(B,)`.
+
+    0 where there is none.
+
+    Args:
+        ids: int32, of sources.
+        first: the id of the first symbol.
+    """
+    index = ids - first
+    is_symbol = (index >= 0) & (index < _COUNT)
+    least = tf.reduce_min(
+        tf.where(is_symbol, index % NUMBERS, NUMBERS), axis=1
+    )  # (B,)
+    return least % NUMBERS
+
+
+def renumbered(ids: tf.Tensor, first: int, shift: tf.Tensor) -> tf.Tensor:
+    """Ids whose symbols have numbers that are higher by `shift`.
+
+    Symbols stay whose number would be none.
+
+    Args:
+        ids: int32 `(B, T)`.
+        first: the id of the first symbol.
+        shift: int32 `(B,)`.
+    """
+    index, shift = ids - first, shift[:, tf.newaxis]
+    number = index % NUMBERS + shift
+    is_symbol = (index >= 0) & (index < _COUNT)
+    moves = is_symbol & (number >= 0) & (number < NUMBERS)
+    return tf.where(moves, ids + shift, ids)
+
+
 class SourceSymbols(NamedTuple):
     """What a translation may do with the symbols of its source.
 

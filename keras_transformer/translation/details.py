@@ -98,7 +98,7 @@ def details(
             is_hidden = is_text(source.ids) & (surface == "")
             outputs["source_tokens"] = tf.where(is_hidden, " ", surface)
             outputs["source_lengths"] = source.lengths + 2
-            outputs |= _by_token(translator, source.ids, result.ids, alignment)
+            outputs |= _by_token(translator, source, result.ids, alignment)
         return outputs
 
     signature = [_TEXT, _PREFIX] if prefixed else [_TEXT]
@@ -176,7 +176,9 @@ def align(translator: Translator) -> Callable[..., dict]:
         is_token = (ids != PAD_ID)[:, :, tf.newaxis]
         return {
             "source_tokens": translator.surface(text),
-            "target_tokens": token_strings(translator, ids),
+            "target_tokens": token_strings(
+                translator, translator.as_in_text(source, ids)
+            ),
             "alignment": tf.where(is_token, weights, 0.0),
             "truncated": loses_end(source, result),
         }
@@ -198,19 +200,19 @@ def _numbers(result: SearchResult):
     }
 
 
-def _by_token(translator, source_ids, ids, alignment):
+def _by_token(translator, source, ids, alignment):
     """Tokens, log-probabilities and, if requested, the alignment.
 
     Args:
         translator: see `details`.
-        source_ids: int32 `(B, S)`.
+        source: what `Translator.prepare` made.
         ids: int32 `(B, K, T)`.
         alignment: see `details`.
     """
     ids = at_least_one_position(ids)
 
     def score(ids):
-        scores = translator.score_ids(source_ids, ids)
+        scores = translator.score_ids(source.ids, ids)
         outputs = {"token_log_probabilities": scores.token_log_probabilities}
         if alignment:
             outputs["alignment"] = scores.attention
@@ -229,7 +231,8 @@ def _by_token(translator, source_ids, ids, alignment):
         name: tf.transpose(value, [1, 0, *range(2, value.shape.rank)])
         for name, value in outputs.items()
     }
-    return {"tokens": token_strings(translator, ids), **outputs}
+    tokens = token_strings(translator, translator.as_in_text(source, ids))
+    return {"tokens": tokens, **outputs}
 
 
 def token_strings(translator: Translator, ids: tf.Tensor) -> tf.Tensor:

@@ -39,6 +39,7 @@ from keras_transformer.search.shortlist import (
     LexiconTable,
     shortlisted_search,
 )
+from keras_transformer.search.structure import least_number, renumbered
 from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
@@ -76,11 +77,15 @@ class Source(NamedTuple):
         lengths: int32 `(B,)`, tokens without START and END.
         truncated: bool `(B,)`, whether the sentence was longer than the
             model and lost its end.
+        shift: int32 `(B,)`, by how much the numbers of symbols are lower than
+            in the text. A model learns of numbers from 1, which a text's later
+            sentences haven't.
     """
 
     ids: tf.Tensor
     lengths: tf.Tensor
     truncated: tf.Tensor
+    shift: tf.Tensor
 
 
 class Translator(tf.Module):
@@ -269,11 +274,41 @@ class Translator(tf.Module):
         ids = self.source_tokenizer.tokenize(text)  # (B, ragged)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         most = self._max_length - 2  # without START and END
+        framed = frame(ids[:, :most]).to_tensor(PAD_ID)  # (B, S)
+        shift = tf.zeros_like(lengths)
+        if (first := self._first_symbols[0]) is not None:
+            shift = least_number(framed, first)
+            framed = renumbered(framed, first, -shift)
         return Source(
-            ids=frame(ids[:, :most]).to_tensor(PAD_ID),  # (B, S)
+            ids=framed,
             lengths=tf.minimum(lengths, most),
             truncated=lengths > most,
+            shift=shift,
         )
+
+    def as_searched(self, source: Source, ids: tf.Tensor) -> tf.Tensor:
+        """A translation's ids with numbers as those of `source.ids`.
+
+        Args:
+            source: what `prepare` made.
+            ids: int32 `(B, T)`, of a text.
+        """
+        first = self._first_symbols[1]
+        return ids if first is None else renumbered(ids, first, -source.shift)
+
+    def as_in_text(self, source: Source, ids: tf.Tensor) -> tf.Tensor:
+        """A search's ids with numbers as those of the text.
+
+        Args:
+            source: what `prepare` made.
+            ids: int32 `(B, T)` or `(B, K, T)`.
+        """
+        first = self._first_symbols[1]
+        if first is None:
+            return ids
+        shape = tf.shape(ids)
+        rows = tf.reshape(ids, [shape[0], -1])  # (B, K * T)
+        return tf.reshape(renumbered(rows, first, source.shift), shape)
 
     def surface(self, text: tf.Tensor) -> tf.Tensor:
         """The source's tokens as they look in the text.
@@ -309,7 +344,9 @@ class Translator(tf.Module):
             string `(B, K)`.
         """
         shape = tf.shape(ids)
-        flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])  # (R, T)
+        flat = tf.reshape(
+            self.as_in_text(source, ids), [shape[0] * shape[1], shape[2]]
+        )  # (R, T)
         instead = None
         if self._config.replace_unknown:
             instead = replacements(
@@ -380,7 +417,9 @@ class Translator(tf.Module):
         """
         prefixes: Any = ()
         if prefix is not None:
-            prefixes = self.target_ids(prefix, end=False)
+            prefixes = self.as_searched(
+                source, self.target_ids(prefix, end=False)
+            )
         kept = None
         if count != 1 and self.target_tokenizer.has_variants:
             # As long as for the whole beam, and what else has ended.
@@ -434,7 +473,7 @@ class Translator(tf.Module):
         """What `score` gives, the translation's ids and their scores."""
         text, translation = one_each(text, translation)
         source, ids = self.prepare(text), self.target_ids(translation)
-        scores = self.score_ids(source.ids, ids)
+        scores = self.score_ids(source.ids, self.as_searched(source, ids))
         # The penalty for repetition is a search's own.
         penalty = LengthPenalty(
             self._config.length_normalization, self._config.length_penalty

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_transformer as kt
 from keras_transformer.data.masking import mask_pair
@@ -12,7 +13,11 @@ from keras_transformer.data.prepared import PreparedData
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
 from keras_transformer.symbols import MARKUP_SYMBOLS
-from keras_transformer.translation.details import pair_scorer
+from keras_transformer.translation.details import (
+    align,
+    details,
+    pair_scorer,
+)
 from tests.cli.conftest import call
 from tests.toy_models import MODEL
 from tests.toy_runs import WORD_DATA, untrained_run
@@ -116,6 +121,29 @@ def test_all_marks_come_back_whatever_the_model_says(run):
     assert "hhh" in found
 
 
+SENTENCES = ["Aaa <b>bbb</b> %s.", "Ccc <i>ddd</i>."]
+
+
+@of_words
+def test_later_sentences_are_translated_as_alone(run):
+    loaded = kt.load(run.folder)
+    alone = loaded.translate(SENTENCES)
+    assert loaded.translate(" ".join(SENTENCES)) == " ".join(alone)
+    translator = loaded.new_translator(align=True)
+    low, high = (f"aaa ⟨{n}⟩bbb⟨/{n}⟩ ⟨{n + 1}/⟩" for n in (1, 9))
+    for outputs in (
+        details(translator, 2, tokens=True)(tf.constant([low, high])),
+        align(translator)(tf.constant([low, high])),
+    ):
+        for name in {"tokens", "target_tokens", "source_tokens"} & {*outputs}:
+            for n, place in enumerate(("⟨1⟩", "⟨9⟩")):
+                tokens = outputs[name][n].numpy().ravel()
+                assert place.encode() in {*tokens}, name
+    both = tf.constant([low, high])
+    first, second = translator.score(both, both)["score"].numpy()
+    assert first == pytest.approx(second, rel=1e-5)
+
+
 @of_words
 def test_command_line(run, write, succeed, refuses):
     file = write("in.txt", TEXTS)
@@ -213,6 +241,8 @@ def test_export_and_server(run, tmp_path, precision):
     translator = kt.load(report.path)
     translations = translator.translate(TEXTS)
     assert_complete(TEXTS, translations, ("~",))
+    alone = " ".join(translator.translate(SENTENCES))
+    assert translator.translate(" ".join(SENTENCES)) == alone
     pair = ("Press <b>OK</b>.", "<b>OK</b> drücken.")
     [expected] = pair_scorer(kt.load(run.folder).new_translator())([pair])
     found = translator.score(*([side] for side in pair))
@@ -239,7 +269,10 @@ def test_ctranslate2(run, tmp_path, succeed):
     pytest.importorskip("ctranslate2")
     folder = tmp_path / "c"
     kt.export(run, folder, format="ctranslate2")
-    assert_complete(TEXTS, kt.load(folder).translate(TEXTS), ("~",))
+    translator = kt.load(folder)
+    assert_complete(TEXTS, translator.translate(TEXTS), ("~",))
+    alone = " ".join(translator.translate(SENTENCES))
+    assert translator.translate(" ".join(SENTENCES)) == alone
     command = ["translate", f"--ctranslate2={folder}"]
     masked = succeed(*command, *TEXTS).out.splitlines()
     assert_complete(TEXTS, masked, ("~",))
