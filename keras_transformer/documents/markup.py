@@ -75,6 +75,7 @@ _ADDRESS = (
 MARKUP = "|".join((TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
 # What no space stands before, if a mark between is taken out.
 _CLOSING = tuple(".,;:!?…)]}")
+_SENTENCE_ENDS = re.compile(r"\n|[.!?…]\s+|[。！？]")
 _SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
 # Each character is one where no spaces are between words.
 _WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
@@ -398,8 +399,11 @@ def mask_marks(text: str, marks: Sequence[Mark]) -> list[Masked]:
     for index, mark in enumerate(marks):
         unit = min(index, mark.partner)
         if unit not in numbers and len(numbers) == NUMBERS:
-            parts.append(Masked(masked + text[place : mark.start], symbols))
-            masked, place = "", mark.start
+            # Not in a sentence, if one ends since the mark before.
+            ends = _SENTENCE_ENDS.finditer(text, place, mark.start)
+            cut = max((end.end() for end in ends), default=mark.start)
+            parts.append(Masked(masked + text[place:cut], symbols))
+            masked, place = "", cut
             numbers, symbols = {}, {}
         number = numbers.setdefault(unit, len(numbers))
         symbol = symbol_of(index, mark, number)

@@ -174,6 +174,11 @@ def test_own_marks_are_found():
         ("a <b>c</b> %s", ["a ⟨1⟩c⟨/1⟩ ⟨2/⟩"]),
         ("<i><b></b>x</i><br/>", ["⟨1⟩⟨2⟩⟨/2⟩x⟨/1⟩⟨3/⟩"]),
         ("</b><b> ⟨7⟩", ["⟨1/⟩⟨2/⟩ ⟨3/⟩"]),
+        # A text is cut where a sentence ends, if one does.
+        (
+            "%s " * 16 + "a. b\nc %s d",
+            ["".join(f"⟨{k}/⟩ " for k in range(1, 17)) + "a. b\n", "c ⟨1/⟩ d"],
+        ),
         (
             "<i>" + "%s " * 16 + "</i>",
             ["⟨1⟩" + "".join(f"⟨{k}/⟩ " for k in range(2, 17)), "⟨1/⟩ ⟨/2⟩"],
