@@ -35,6 +35,7 @@ from keras_transformer.training.run import Run
 from keras_transformer.translation.bulk import LocalAttempt, finish
 from keras_transformer.translation.ensemble import check_same_tokens
 from keras_transformer.translation.request import (
+    KEEP,
     Translation,
     TranslationRequest,
 )
@@ -122,7 +123,8 @@ def distill(
 
     Raises:
         InputError: `out` is taken or can't be written, data or teacher are
-            damaged, the teacher is untrained or of other languages or tags,
+            damaged, the teacher is untrained, of other languages or tags, or
+            has no symbols where the data has,
             `n_best` is more than the beam has, what is there already is of
             other arguments, or nothing is left.
     """
@@ -193,7 +195,9 @@ class _Job:
 
     @functools.cached_property
     def factory(self) -> RunTranslatorFactory:
-        request = TranslationRequest(n_best=self.n_best)
+        # Symbols of the data stand for its markup already.
+        markup = KEEP if self.prepared.config.symbols else None
+        request = TranslationRequest(n_best=self.n_best, markup=markup)
         return RunTranslatorFactory(
             str(self.run.folder),
             self.weights,
@@ -251,6 +255,19 @@ class _Job:
                 f"{self.run.folder}: has no tag {' '.join(unknown)}, which "
                 f"{self.prepared.path} has. Accepted: a teacher of the data's "
                 "tags"
+            )
+        symbols = [
+            tokenizer.first_symbol
+            for tokenizer in (
+                self.run.source_tokenizer,
+                self.run.target_tokenizer,
+            )
+        ]
+        if ours.symbols and None in symbols:
+            raise InputError(
+                f"{self.run.folder}: has no symbols for markup, which "
+                f"{self.prepared.path} has. Accepted: a teacher of data that "
+                "was prepared with --markup symbols"
             )
         check_n_best(self.n_best, self.search, "the n-best")
 

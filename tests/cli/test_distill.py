@@ -374,6 +374,7 @@ def test_data_and_teachers_that_are_refused(refuses, run, data, tmp_path):
         (["--target-language=de"], ["target language is en", "is de"]),
         (["--source-language=zh"], ["source language is en", "is zh"]),
         (["--set=data.source_tags=['<BT>']"], ["has no tag <BT>"]),
+        (["--markup=symbols"], ["has no symbols for markup"]),
     ],
 )
 def test_a_teacher_of_other_languages_or_tags(
