@@ -55,6 +55,10 @@ _BLOCK = re.compile(
     r"^(\d{0,9})((?:#{1,6}|[-+])(?=\s|$)|>|=+$|-+$|(?<=\d)[.)](?=\s|$))",
     re.MULTILINE,
 )
+# A tag beside a letter, and punctuation at its other side.
+_BESIDE_LETTER = re.compile(
+    r"(?<=\w)<(x+\d+)>(?=([^\w\s])?)|([^\w\s])?</(x+\d+)>(?=\w)"
+)
 
 
 class _Inline(NamedTuple):
@@ -272,18 +276,30 @@ def _target(token, attribute):
 def _untagged(text, marks):
     """A translation as Markdown, its other characters as characters."""
     text = " ".join(text.split("\n"))
-    for tag in [t for t in marks if marks[t] in _EMPHASIS and t[1] != "/"]:
-        closing, mark = tag.replace("<", "</"), marks[tag]
-        # Beside a letter no mark is read before or behind punctuation.
-        if re.search(rf"\w{tag}[^\w\s]|[^\w\s]{closing}\w", text):
-            name = _EMPHASIS[mark]
-            marks = {**marks, tag: f"<{name}>", closing: f"</{name}>"}
-        elif re.search(rf"\w{tag}|{closing}\w", text):
+    changed: dict[str, str] = {}
+    for found in _BESIDE_LETTER.finditer(text):
+        name = found[1] or found[4]
+        tag, closing = f"<{name}>", f"</{name}>"
+        mark = marks.get(tag)
+        if mark not in _EMPHASIS:
+            continue
+        if found[2] or found[3]:  # No mark is read there.
+            element = _EMPHASIS[mark]
+            changed |= {tag: f"<{element}>", closing: f"</{element}>"}
+        else:
             star = mark.replace("_", "*")
-            marks = {**marks, tag: star, closing: star}
-    for tag in [t for t in marks if marks[t] == "[" and f"!{t}" in text]:
+            changed.setdefault(tag, star)
+            changed.setdefault(closing, star)
+
+    def link(found):
+        if marks.get(found[1]) != "[":
+            return found[0]
         # Else it would be read as an image.
-        text, marks = text.replace(f"!{tag}", tag), {**marks, tag: r"\!["}
+        changed[found[1]] = r"\!["
+        return found[1]
+
+    text = re.sub(r"!(<x+\d+>)", link, text)
+    marks = {**marks, **changed}
 
     def escaped(part):
         part = _SPECIAL.sub(r"\\\g<0>", part)

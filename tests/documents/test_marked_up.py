@@ -1,5 +1,7 @@
 """Markdown and HTML: blocks of text, with what is marked in them."""
 
+import time
+
 import pytest
 
 from tests.documents.conftest import read, rewritten
@@ -181,6 +183,15 @@ def test_front_matter_stays_and_blocks_of_html_are_counted(markdown):
     assert document.texts == ["Hi"]
     assert document.skipped == {"in blocks of HTML": 1}
     assert rewritten(document, ["Hi"]) == content
+
+
+def test_many_tags_of_markdown_take_no_quadratic_time(markdown):
+    content = "word **bold** and `c` [l](u)\n" * 2000
+    document = markdown(content)
+    began = time.process_time()
+    written = rewritten(document, document.texts)
+    assert time.process_time() - began < 2
+    assert written.split() == content.split()
 
 
 def test_what_is_not_found_in_the_file_is_counted(markdown):
