@@ -160,6 +160,7 @@ class Markdown:
         for inline, text in zip(self._inlines, texts, strict=True):
             parts.append(self._content[end : inline.start])
             content = _untagged(text, inline.marks)
+            content = _BLOCK.sub(r"\1\\\2", content)
             parts.append(content.replace("|", r"\|" if inline.is_cell else "|"))
             end = inline.end
         content = "".join([*parts, self._content[end:]])
@@ -230,6 +231,8 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
             tag, mark = f"<{name}{number}/>", _alone(token)
         marks[tag] = mark
         text += tag
+    text, codes = _without_codes(text)
+    marks |= {tag: _untagged(code, marks) for tag, code in codes.items()}
     return text, marks
 
 
@@ -311,8 +314,7 @@ def _untagged(text, marks):
         is_special = mark[0] in "&<" or _MATH.fullmatch(mark)
         return marks.get(mark, escaped(mark) if is_special else mark)
 
-    text = _changed(text, escaped, markdown)
-    return _BLOCK.sub(r"\1\\\2", text)
+    return _changed(text, escaped, markdown)
 
 
 def _has_letters(text):
@@ -353,7 +355,7 @@ _PIECES = re.compile(
 
 # Begins an element that isn't translated.
 _CODE = re.compile(
-    r"<(code|kbd|math|rp|rt|samp|svg|var)(?![\w-])[^<>]*>"
+    r"<(code|kbd|math|pre|rp|rt|samp|svg|var)(?![\w-])[^<>]*>"
     r"|<([\w-]+)(?![\w-])[^<>]*\btranslate=[\"']?no\b[^<>]*>",
     re.IGNORECASE,
 )
@@ -389,6 +391,7 @@ class Html:
         for index, (is_text, pieces) in enumerate(parts):
             self._parts.append("".join(piece for piece, _ in pieces))
             text, codes = _without_codes(self._parts[-1] if is_text else "")
+            text = _with_characters(text)
             if _has_letters(text):
                 begin = len(text) - len(text.lstrip())
                 end = len(text.rstrip())
@@ -458,7 +461,7 @@ def _ends(content, name):
 
 
 def _without_codes(text):
-    """A text with tags in place of codes, these, and entities as characters."""
+    """A text with tags in place of codes, and these, by tag."""
     name = unused_tag(text)
     ends = functools.cache(functools.partial(_ends, text))
     codes: dict[str, str] = {}
@@ -470,7 +473,11 @@ def _without_codes(text):
             ends_of = ends((match[1] or match[2]).lower())
             end = ends_of.get(match.start(), match.end())
             codes[tag] = text[match.start() : end]
-    plain += text[end:]
+    return plain + text[end:], codes
+
+
+def _with_characters(plain):
+    """A text with entities as characters."""
 
     def character(match):
         found = html.unescape(match[0])
@@ -491,4 +498,4 @@ def _without_codes(text):
 
     # An address, or a placeholder, stays with its own.
     pattern = rf"{MARKUP}|&[A-Za-z]\w*"
-    return re.sub(pattern, ampersand, plain, flags=re.DOTALL), codes
+    return re.sub(pattern, ampersand, plain, flags=re.DOTALL)

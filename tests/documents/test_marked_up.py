@@ -121,6 +121,11 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
             "\\<b> or <b>x</b>\n",
         ),
         ("**a <x1>** b\n", ["<xx1>a <x1></xx1> b"], None),
+        (
+            "<kbd>Alt</kbd> *or* <code>a <b>*x*</b> \\* 1</code>\n",
+            ["<xx1/> <x3>or</x3> <xx2/>"],
+            None,
+        ),
         ("\ufeff# A title\n", ["A title"], None),
         (
             "one[^1]\n\n[^1]: a note\n\n[TOC]\n",
