@@ -353,9 +353,16 @@ _PIECES = re.compile(
 )
 
 
+# What a raised or lowered number, or a reference to a note, has from its name
+# on; not one within a formula, as in H<sub>2</sub>O.
+_NO_LETTERS = (
+    r"[^<>]*>(?:<(?!/?su[bp])[^<>]*>|&#?\w+;|&(?!#?\w+;)|[\d_]|[^\w<&])*"
+    r"</su[bp]\s*>(?![A-Za-z])"
+)
 # Begins an element that isn't translated.
 _CODE = re.compile(
-    r"<(code|kbd|math|pre|rp|rt|samp|svg|var)(?![\w-])[^<>]*>"
+    r"<(code|kbd|math|pre|rp|rt|samp|svg|var"
+    rf"|su[bp](?={_NO_LETTERS}))(?![\w-])[^<>]*>"
     r"|<([\w-]+)(?![\w-])[^<>]*\btranslate=[\"']?no\b[^<>]*>",
     re.IGNORECASE,
 )

@@ -669,7 +669,13 @@ def _alone(text, place, spaces, translation, tokens, depth, index):
     """A mark beside the token of its neighbour in the source."""
     after = [(middle - place, s) for s, middle in tokens if middle >= place]
     before = [(middle - place, s) for s, middle in tokens if middle < place]
-    if after and (not before or min(after)[0] <= -max(before)[0]):
+    # What touches a word, as a note's number, stays with it.
+    joined = before and spaces == (False, True)
+    if (
+        after
+        and not joined
+        and (not before or min(after)[0] <= -max(before)[0])
+    ):
         position, order = min(after)[1].start, (1, depth, 0, index)
     else:
         position = max(before)[1].end if before else len(translation)

@@ -37,6 +37,7 @@ _DROPPED = {
     for name in ("proofErr", "lastRenderedPageBreak", "softHyphen")
 }
 
+_NO_LETTERS = re.compile(r"(?:[\d_]|[^\w\s])+")
 _IN_FIELDS = "in fields, or in links with breaks"
 
 
@@ -104,7 +105,7 @@ class _Paragraph:
     def __init__(self, element):
         self._element = element
         _split_runs(element)
-        pieces = [*_pieces(element)]
+        pieces = _with_numbers([*_pieces(element)])
         texts = "".join(text for _, text in pieces if text is not None)
         self.has_letters = any(map(str.isalpha, texts))
         self.left = sum(
@@ -229,6 +230,28 @@ def _pieces(paragraph):
             codes = []
     for child in codes:  # Their result is in another paragraph.
         yield [child], _text_of(child)
+
+
+def _with_numbers(pieces):
+    """Pieces whose raised and lowered ones without letters are no texts.
+
+    Those before a letter stay, as in a formula.
+    """
+    following = [text or "" for _, text in [*pieces[1:], (None, "")]]
+    return [
+        (children, None if _is_number(children[0], text, after) else text)
+        for (children, text), after in zip(pieces, following, strict=False)
+    ]
+
+
+def _is_number(element, text, after):
+    align = element.find(f"{_W}rPr/{_W}vertAlign")
+    return (
+        align is not None
+        and align.get(f"{_W}val") != "baseline"
+        and _NO_LETTERS.fullmatch(text or "") is not None
+        and not re.match("[A-Za-z]", after)
+    )
 
 
 def _field_code(run):

@@ -126,6 +126,7 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
             ["<xx1/> <x3>or</x3> <xx2/>"],
             None,
         ),
+        ("2<sup>[31](a)</sup> is\n", ["2<xx1/> is"], None),
         ("\ufeff# A title\n", ["A title"], None),
         (
             "one[^1]\n\n[^1]: a note\n\n[TOC]\n",
@@ -302,6 +303,12 @@ def html(tmp_path, content):
             "Hi, <!-- -->Ann<!-- -->.",
             None,
         ),
+        (
+            "<p>2<sup class=x>&minus;31</sup>, H<sub>2</sub>O, 1<sup>st</sup>"
+            " at<sup><a href=b>[1]</a></sup></p>",
+            "2<x1/>, H<sub>2</sub>O, 1<sup>st</sup> at<x2/>",
+            None,
+        ),
         ("<p>a<wbr>b&shy;c\xadd&#173;e</p>", "abcde", "<p>abcde</p>"),
     ],
 )
@@ -331,6 +338,7 @@ def test_a_page_keeps_the_encoding_that_it_names(tmp_path, head, expected):
     "part",
     [
         *("<!--", "<!x", "<?=", "<script>", "<pre ", "<svg>", "<code>"),
+        *("<sup>", "<sup>1<a>"),
         *("<td translate=no>", "<b translate=no>", "<div translate=no>"),
     ],
 )

@@ -326,6 +326,7 @@ def test_pairs_around_all_are_unwrapped(text, parts):
             "drei <a><b>zwei</b> eins</a>",
         ),
         ("Open %s", "打开", [0], "打开%s"),
+        ("measures<x/> or", "oder Maße", [1, 0], "oder Maße<x/>"),
         # White space stays that it has in the source.
         ("Price: {0}", "Cena:", [0, 1], "Cena: {0}"),
         ("See it. %s", "Viz.", [0, 2], "Viz. %s"),

@@ -90,6 +90,11 @@ def run(text):
     return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
+def raised(text):
+    properties = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
+    return run(text).replace("<w:t", f"{properties}<w:t", 1)
+
+
 FORM = f"<w:sdt><w:sdtPr/><w:sdtContent>{run('Ann')}</w:sdtContent></w:sdt>"
 LINK = f"<w:hyperlink>{run('a')}<w:r><w:br/></w:r>{run('b')}</w:hyperlink>"
 FIELD = f'<w:fldSimple w:instr="REF">{run("Table")}</w:fldSimple>'
@@ -147,6 +152,12 @@ NESTED = (
 @pytest.mark.parametrize(
     ("content", "texts", "left"),
     [
+        (
+            f"{run('2')}{raised('31')}{run(', 1')}{raised('st')}{run(' H')}"
+            f"{raised('2')}{run('O')}{raised(' ')}{run('is')}",
+            ["2<x2/>, 1<x4>st</x4> H<x6>2</x6>O<x8> </x8>is"],
+            0,
+        ),
         (run("Dear ") + FORM + run("!"), ["Dear <x2>Ann</x2>!"], 0),
         (FORM, ["Ann"], 0),
         (
