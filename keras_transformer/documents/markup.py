@@ -75,6 +75,7 @@ _ADDRESS = (
 MARKUP = "|".join((TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
 # What no space stands before, if a mark between is taken out.
 _CLOSING = tuple(".,;:!?…)]}")
+_CLOSES = re.compile(r"[.,;:!?…)\]}](?![\w./])")  # not .NET nor ../a
 _SENTENCE_ENDS = re.compile(r"\n|[.!?…]\s+|[。！？]")
 _SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
 # Each character is one where no spaces are between words.
@@ -494,7 +495,7 @@ def _is_word(character):
 
 def _append(before, after, places):
     """Joins two parts of a text; of the space around a mark one is left."""
-    if places and before[-1:].isspace() and after.startswith(_CLOSING):
+    if places and before[-1:].isspace() and _CLOSES.match(after):
         before = before.rstrip()
         places[:] = [min(place, len(before)) for place in places]
     if places and (before[-1:].isspace() or not before):

@@ -350,6 +350,7 @@ def test_marks_are_placed(source, translation, alignment, expected):
         ("<b>H</b>ello <i>re</i><b>do</b>", "Hello redo"),
         ("<a>首页</a><a>关于</a>", "首页关于"),
         ("<a>one</a><a>, two</a>", "one, two"),
+        ("on <b>.NET</b> and <i>../a</i>.", "on .NET and ../a."),
     ],
 )
 def test_words_are_apart_without_marks(text, plain):
