@@ -47,7 +47,7 @@ _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
 _ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
 # What would be read as markup where it was escaped or isn't any.
 _SPECIAL = re.compile(
-    r"[\\*`\[\]]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])|~(?=~)|#(?=#*$)"
+    r"[\\*`\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!])|~(?=~)|#(?=#*$)"
     r"|&(?=#?\w+;)"
 )
 # And what would begin another block.
@@ -160,7 +160,9 @@ class Markdown:
         for inline, text in zip(self._inlines, texts, strict=True):
             parts.append(self._content[end : inline.start])
             content = _untagged(text, inline.marks)
-            content = _BLOCK.sub(r"\1\\\2", content)
+            line = self._content.rfind("\n", 0, inline.start) + 1
+            if "#" not in self._content[line : inline.start]:  # No heading.
+                content = _BLOCK.sub(r"\1\\\2", content)
             parts.append(content.replace("|", r"\|" if inline.is_cell else "|"))
             end = inline.end
         content = "".join([*parts, self._content[end:]])

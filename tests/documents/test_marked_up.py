@@ -127,6 +127,8 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
             None,
         ),
         ("2<sup>[31](a)</sup> is\n", ["2<xx1/> is"], None),
+        ("as \\_\\_lt\\_\\_ is\n", ["as __lt__ is"], None),
+        ("> ## 1. Install\n\n1\\. b\n", ["1. Install", "1. b"], None),
         ("\ufeff# A title\n", ["A title"], None),
         (
             "one[^1]\n\n[^1]: a note\n\n[TOC]\n",
