@@ -400,9 +400,10 @@ def test_from_python(script, run, data, tmp_path):
     assert stages[-1] == ("writing train", 200, 200)
 
 
-def test_the_current_folder_may_become_the_new_one(
-    script, run, data, tmp_path, monkeypatch
+def test_the_current_folder_is_refused(
+    refuses, run, data, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    call("distill", "--teacher", run, "--data", data, "--out=.", *OPTIONS)
-    assert (tmp_path / "manifest.json").is_file()
+    words = ["--teacher", run, "--data", data, "--out=.", *OPTIONS]
+    refuses("distill", *words, says=["is the current folder"])
+    assert not list(tmp_path.iterdir())

@@ -148,7 +148,7 @@ def test_file_that_cannot_grow_leaves_nothing(run, tmp_path, traced):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, limits[1]))
     try:
-        with pytest.raises(InputError, match="File too large"):
+        with pytest.raises(InputError, match="the disk is full"):
             export_run(run, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
