@@ -682,12 +682,13 @@ def _alone(text, place, spaces, translation, tokens, depth, index):
         position = max(before)[1].end if before else len(translation)
         order = (0, -depth, 1, index)  # Not in a pair that ends there.
     left, right = translation[:position][-1:], translation[position:][:1]
+    closes = _CLOSES.match(translation, position)
     return _Placed(
         position,
         order,
         " " * (spaces[0] and _needs_space(left))
         + text
-        + " " * (spaces[1] and right not in _CLOSING and _needs_space(right)),
+        + " " * (spaces[1] and not closes and _needs_space(right)),
     )
 
 
