@@ -26,34 +26,10 @@ SYMBOLS = (*MARKUP_SYMBOLS, *TERM_SYMBOLS)
 ANNOTATION = f"{TERM_START}[^⟨⟩]*{TERM_TARGET}[^⟨⟩]*{TERM_END}"
 _NUMBER = "(?:[1-9]|1[0-6])"
 SYMBOL = f"⟨(?:/?{_NUMBER}|{_NUMBER}/|/?t|=)⟩"
-_NUMBERED = re.compile(f"(?:(?<=⟨)|(?<=⟨/)){_NUMBER}(?=/?⟩)")
 OPENING_SYMBOL = f"⟨(?:{_NUMBER}|t)⟩"
 CLOSING_SYMBOL = f"⟨/(?:{_NUMBER}|t)⟩"
 # What a sentence has behind its stop: ends of pairs, single ones, `[1]`.
 BEHIND_STOPS = rf"⟨/{_NUMBER}⟩|⟨{_NUMBER}/⟩|(?:⟨{_NUMBER}⟩)+\[\p{{N}}+\]"
-
-
-def from_one(text: str) -> tuple[str, int]:
-    """A text whose symbols have numbers from 1, and how much they were higher.
-
-    A model learns of such numbers; a text's later sentences have others.
-    """
-    numbers = [int(number) for number in _NUMBERED.findall(text)]
-    shift = min(numbers, default=1) - 1
-    return renumbered(text, -shift), shift
-
-
-def renumbered(text: str, shift: int) -> str:
-    """A text whose symbols have numbers that are higher by `shift`.
-
-    Symbols stay whose number would be none.
-    """
-
-    def moved(match):
-        number = int(match[0]) + shift
-        return str(number) if number in _ALL else match[0]
-
-    return _NUMBERED.sub(moved, text) if shift else text
 
 
 def leading_tags(tags: Sequence[str]) -> tuple[str, ...]:

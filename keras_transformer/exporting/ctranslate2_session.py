@@ -22,7 +22,6 @@ from keras_transformer.exporting.ctranslate2_translator import (
 )
 from keras_transformer.exporting.session import outputs_of
 from keras_transformer.search.scoring import ONE_EACH, LengthPenalty
-from keras_transformer.symbols import from_one, renumbered
 from keras_transformer.translation.details import tokenize
 from keras_transformer.translation.paragraphs import added_scores
 from keras_transformer.translation.translator import greedy
@@ -118,15 +117,6 @@ class CTranslate2Session:
         return {name: tensor.numpy() for name, tensor in added.items()}
 
     def _score_sentences(self, text, translation):
-        if self._translator.placeholders is not None:
-            lowered = [from_one(source) for source in _decoded(text)]
-            text = [source.encode() for source, _ in lowered]
-            translation = [
-                renumbered(target, -shift).encode()
-                for target, (_, shift) in zip(
-                    _decoded(translation), lowered, strict=True
-                )
-            ]
         translator, shape = self._translator, self._translator.config.model
         tokens = translator.target_tokenizer.tokenize(
             tf.constant(translation, tf.string)

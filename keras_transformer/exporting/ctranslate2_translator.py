@@ -28,7 +28,6 @@ from keras_transformer.exporting.ctranslate2_folder import (
     require_ctranslate2,
     require_search,
 )
-from keras_transformer.symbols import from_one, renumbered
 from keras_transformer.system.checksums import check_file, files_fingerprint
 from keras_transformer.translation.request import (
     KEEP,
@@ -51,11 +50,13 @@ class Hypotheses(NamedTuple):
             among the others, as CTranslate2 bans before its softmax.
         truncated: B booleans, whether the text lost its end: it was too long
             for the model, or its best translation reached the limit.
+        shifts: B integers, see `structure.from_one`.
     """
 
     ids: list[list[list[int]]]
     scores: list[list[float]]
     truncated: list[bool]
+    shifts: list[int]
 
 
 class CTranslate2Translator(TextTranslator):
@@ -166,14 +167,13 @@ class CTranslate2Translator(TextTranslator):
         """
         # All of the beam, for some may be the same text.
         searched = 1 if count == 1 else self.decoding.beam_size
-        lowered = [from_one(text) for text in texts]
-        ids, scores, truncated = self.search([t for t, _ in lowered], searched)
-        spelt = iter(self._spell([row for rows in ids for row in rows]))
+        ids, scores, truncated, shifts = self.search(texts, searched)
+        spelt = iter(self._spell(ids, shifts))
         translations = []
-        for row, (_, shift) in zip(scores, lowered, strict=True):
+        for row in scores:
             best: dict = {}  # scores by text
             for score in row:
-                best.setdefault(renumbered(next(spelt), shift), score)
+                best.setdefault(next(spelt), score)
             left = [("", NO_SCORE)] * count
             translations.append([*best.items(), *left][:count])
         return (
@@ -199,7 +199,7 @@ class CTranslate2Translator(TextTranslator):
 
     def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
         """As `answer`, to ids. A text without tokens has one hypothesis: []."""
-        sources, limits, truncated = self._sources(texts)
+        sources, limits, truncated, shifts = self._sources(texts)
         results: dict = {i: [([], 0.0)] for i in range(len(texts))}
         rows = [i for i, source in enumerate(sources) if source]
         results |= self._search(rows, sources, max(limits, default=0), count)
@@ -222,6 +222,7 @@ class CTranslate2Translator(TextTranslator):
             [[ids for ids, _ in row] for row in found],
             [[score for _, score in row] for row in found],
             [a or b for a, b in zip(truncated, reached, strict=True)],
+            shifts,
         )
 
     def token_log_probabilities(
@@ -236,7 +237,8 @@ class CTranslate2Translator(TextTranslator):
         Returns:
             B lists of natural logarithms, one more than there are ids: END's.
         """
-        sources, _, _ = self._sources(texts)
+        sources, _, _, shifts = self._sources(texts)
+        targets = self._renumbered(targets, [-shift for shift in shifts])
         tokens = [[self._target_tokens[i] for i in ids] for ids in targets]
         # The logits of 64 paragraphs take gigabytes.
         results = self._model.score_batch(
@@ -282,6 +284,7 @@ class CTranslate2Translator(TextTranslator):
 
         from keras_transformer.search.constraints import max_output_lengths
         from keras_transformer.search.from_config import banned_ids
+        from keras_transformer.search.structure import from_one
         from keras_transformer.translation.paragraphs import (
             Paragraphs,
             pair_splitter,
@@ -306,14 +309,17 @@ class CTranslate2Translator(TextTranslator):
         source = with_prefix(self._source, decoding)
         self.source_tokenizer = source
         most = self._max_length - 2  # without START and END
+        # Both sides have symbols, or neither.
+        first = source.first_symbol
 
         def prepare(text):
             ids = source.tokenize(text)  # (B, ragged)
             lengths = tf.cast(ids.row_lengths(), tf.int32)
             kept = tf.minimum(lengths, most)
             limits = max_output_lengths(kept, decoding, most + 2)
-            # (B, S), (B,), (B,), (B,)
-            return ids[:, :most].to_tensor(PAD_ID), kept, limits, lengths > most
+            seen, shift = from_one(ids[:, :most].to_tensor(PAD_ID), first)
+            # (B, S), (B,), (B,), (B,), (B,)
+            return seen, kept, limits, lengths > most, shift
 
         text = tf.TensorSpec([None], tf.string)
         self._prepare = graph_function(prepare, [text])
@@ -329,15 +335,15 @@ class CTranslate2Translator(TextTranslator):
             self.split_pairs = pair_splitter(splitters)
 
     def _sources(self, texts):
-        """Tokens of texts, the limits of their outputs, and what was cut."""
-        ids, lengths, limits, truncated = (
+        """Tokens, limits of outputs, what was cut, and shifts of numbers."""
+        ids, lengths, limits, truncated, shifts = (
             tensor.numpy() for tensor in self._prepare(_strings(texts))
         )
         sources = [
             [self._source_tokens[i] for i in row[:length]]
             for row, length in zip(ids, lengths, strict=True)
         ]
-        return sources, limits.tolist(), truncated.tolist()
+        return sources, limits.tolist(), truncated.tolist(), shifts.tolist()
 
     def _search(self, rows, sources, limit, count):
         """`{row: [(ids, score), ...]}`, the best first."""
@@ -363,10 +369,31 @@ class CTranslate2Translator(TextTranslator):
             for row, result in zip(rows, results, strict=True)
         }
 
-    def _spell(self, rows):
-        """Texts of lists of ids."""
+    def _renumbered(self, rows, shifts):
+        """Lists of target ids, numbers of their symbols higher by as much."""
         import tensorflow as tf
 
+        from keras_transformer.search.structure import renumbered
+
+        ids = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
+        first = self.target_tokenizer.first_symbol
+        moved = renumbered(
+            ids.to_tensor(), first, tf.constant(shifts, tf.int32)
+        )
+        return tf.RaggedTensor.from_tensor(moved, ids.row_lengths()).to_list()
+
+    def _spell(self, hypotheses, shifts):
+        """Texts of the lists of ids of each sentence, in a row."""
+        import tensorflow as tf
+
+        rows = self._renumbered(
+            [row for rows in hypotheses for row in rows],
+            [
+                s
+                for s, rows in zip(shifts, hypotheses, strict=True)
+                for _ in rows
+            ],
+        )
         ids = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
         texts = self.target_tokenizer.detokenize(ids).numpy()
         return [text.decode("utf-8", "replace") for text in texts]

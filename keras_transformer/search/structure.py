@@ -34,38 +34,50 @@ _FORBIDDEN = -float("inf")
 _NOWHERE = 1e9  # beyond every place
 
 
-def least_number(ids: tf.Tensor, first: int) -> tf.Tensor:
-    """The least number of a symbol, from 0, in ids `(B, S)`: int32 `(B,)`.
+def from_one(ids: tf.Tensor, first: int | None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Sources whose symbols have numbers from 1, and how much they were higher.
 
-    0 where there is none.
+    A model learns of such numbers; a text's later sentences have others.
 
     Args:
-        ids: int32, of sources.
-        first: the id of the first symbol.
+        ids: int32 `(B, S)`.
+        first: the id of the first symbol; None: there are none.
+
+    Returns:
+        int32 `(B, S)` and `(B,)`.
     """
-    index = ids - first
-    is_symbol = (index >= 0) & (index < _COUNT)
-    least = tf.reduce_min(
-        tf.where(is_symbol, index % NUMBERS, NUMBERS), axis=1
-    )  # (B,)
-    return least % NUMBERS
+    if first is None:
+        return ids, tf.zeros(tf.shape(ids)[:1], tf.int32)
+    number = tf.where(
+        _are_symbols(ids, first), (ids - first) % NUMBERS, NUMBERS
+    )
+    # 0 where there is no symbol, or no token.
+    shift = tf.minimum(tf.reduce_min(number, axis=1), NUMBERS) % NUMBERS  # (B,)
+    return renumbered(ids, first, -shift), shift
 
 
-def renumbered(ids: tf.Tensor, first: int, shift: tf.Tensor) -> tf.Tensor:
+def renumbered(
+    ids: tf.Tensor, first: int | None, shift: tf.Tensor
+) -> tf.Tensor:
     """Ids whose symbols have numbers that are higher by `shift`.
 
     Symbols stay whose number would be none.
 
     Args:
-        ids: int32 `(B, T)`.
-        first: the id of the first symbol.
+        ids: int32 `(B, T)` or `(B, K, T)`.
+        first: as of `from_one`.
         shift: int32 `(B,)`.
     """
-    index, shift = ids - first, shift[:, tf.newaxis]
-    number = index % NUMBERS + shift
-    is_symbol = (index >= 0) & (index < _COUNT)
-    moves = is_symbol & (number >= 0) & (number < NUMBERS)
+    if first is None:
+        return ids
+    shift = tf.reshape(shift, [-1] + [1] * (ids.shape.rank - 1))
+    number = (ids - first) % NUMBERS + shift
+    moves = _are_symbols(ids, first) & (number >= 0) & (number < NUMBERS)
     return tf.where(moves, ids + shift, ids)
+
+
+def _are_symbols(ids, first):
+    return (ids >= first) & (ids < first + _COUNT)
 
 
 class SourceSymbols(NamedTuple):

@@ -39,7 +39,7 @@ from keras_transformer.search.shortlist import (
     LexiconTable,
     shortlisted_search,
 )
-from keras_transformer.search.structure import least_number, renumbered
+from keras_transformer.search.structure import from_one, renumbered
 from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
@@ -78,8 +78,7 @@ class Source(NamedTuple):
         truncated: bool `(B,)`, whether the sentence was longer than the
             model and lost its end.
         shift: int32 `(B,)`, by how much the numbers of symbols are lower than
-            in the text. A model learns of numbers from 1, which a text's later
-            sentences haven't.
+            in the text; see `from_one`.
     """
 
     ids: tf.Tensor
@@ -275,10 +274,7 @@ class Translator(tf.Module):
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         most = self._max_length - 2  # without START and END
         framed = frame(ids[:, :most]).to_tensor(PAD_ID)  # (B, S)
-        shift = tf.zeros_like(lengths)
-        if (first := self._first_symbols[0]) is not None:
-            shift = least_number(framed, first)
-            framed = renumbered(framed, first, -shift)
+        framed, shift = from_one(framed, self._first_symbols[0])
         return Source(
             ids=framed,
             lengths=tf.minimum(lengths, most),
@@ -293,8 +289,7 @@ class Translator(tf.Module):
             source: what `prepare` made.
             ids: int32 `(B, T)`, of a text.
         """
-        first = self._first_symbols[1]
-        return ids if first is None else renumbered(ids, first, -source.shift)
+        return renumbered(ids, self._first_symbols[1], -source.shift)
 
     def as_in_text(self, source: Source, ids: tf.Tensor) -> tf.Tensor:
         """A search's ids with numbers as those of the text.
@@ -303,12 +298,7 @@ class Translator(tf.Module):
             source: what `prepare` made.
             ids: int32 `(B, T)` or `(B, K, T)`.
         """
-        first = self._first_symbols[1]
-        if first is None:
-            return ids
-        shape = tf.shape(ids)
-        rows = tf.reshape(ids, [shape[0], -1])  # (B, K * T)
-        return tf.reshape(renumbered(rows, first, source.shift), shape)
+        return renumbered(ids, self._first_symbols[1], source.shift)
 
     def surface(self, text: tf.Tensor) -> tf.Tensor:
         """The source's tokens as they look in the text.

@@ -129,11 +129,16 @@ def test_ctranslate2_gives_different_texts_of_all_of_its_beam():
             rows = [[[4], [5], [6], [7]], [[8], [9]], [[]]]
             scores = [[-1.0, -2.0, -3.0, -4.0], [-1.0, -2.0], [0.0]]
             number = len(texts)
-            return Hypotheses(rows[:number], scores[:number], [False] * number)
+            cut, shifts = [False] * number, [0] * number
+            return Hypotheses(rows[:number], scores[:number], cut, shifts)
 
-        def _spell(self, rows):
+        def _spell(self, hypotheses, shifts):
             spelt = {4: "a", 5: "a", 6: "b", 7: "c", 8: "x", 9: "x"}
-            return ["".join(spelt[i] for i in ids) for ids in rows]
+            return [
+                "".join(spelt[i] for i in ids)
+                for rows in hypotheses
+                for ids in rows
+            ]
 
     subject = Scripted()
     texts = ["A", "X", ""]
