@@ -124,9 +124,9 @@ def distill(
     Raises:
         InputError: `out` is taken or can't be written, data or teacher are
             damaged, the teacher is untrained, of other languages or tags, or
-            has no symbols where the data has,
-            `n_best` is more than the beam has, what is there already is of
-            other arguments, or nothing is left.
+            has no symbols where the data has, `n_best` is more than the beam
+            has, what is there already is of other arguments, or nothing is
+            left.
     """
     progress = progress or (lambda stage, done, total: None)
     tell = tell or (lambda line: None)
@@ -256,14 +256,8 @@ class _Job:
                 f"{self.prepared.path} has. Accepted: a teacher of the data's "
                 "tags"
             )
-        symbols = [
-            tokenizer.first_symbol
-            for tokenizer in (
-                self.run.source_tokenizer,
-                self.run.target_tokenizer,
-            )
-        ]
-        if ours.symbols and None in symbols:
+        both = self.run.source_tokenizer, self.run.target_tokenizer
+        if ours.symbols and None in [side.first_symbol for side in both]:
             raise InputError(
                 f"{self.run.folder}: has no symbols for markup, which "
                 f"{self.prepared.path} has. Accepted: a teacher of data that "
