@@ -404,8 +404,11 @@ class Html:
             if _has_letters(text):
                 begin = len(text) - len(text.lstrip())
                 end = len(text.rstrip())
+                # White space in attributes stays as it is in the page.
+                marks = re.findall(MARKUP, text, re.DOTALL)
+                codes = {_single_spaced(m): m for m in marks} | codes
                 self._frames[index] = text[:begin], text[end:], codes
-                self.texts.append(" ".join(text.split()))
+                self.texts.append(_single_spaced(text))
         self.skipped: dict[str, int] = {}
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
@@ -467,6 +470,10 @@ def _ends(content, name):
         elif opened and in_item == is_item:
             ends[opened.pop()] = tag.end()
     return ends
+
+
+def _single_spaced(text):
+    return " ".join(text.split())
 
 
 def _without_codes(text):

@@ -362,6 +362,14 @@ def test_each_block_of_a_page_is_a_text(tmp_path):
     ]
 
 
+def test_white_space_in_attributes_stays(tmp_path):
+    content = '<p>a  <b title="x  y"\n id=z>c</b> d</p>'
+    document = html(tmp_path, content)
+    assert document.texts == ['a <b title="x y" id=z>c</b> d']
+    expected = content.replace("a  ", "a ")
+    assert rewritten(document, document.texts) == expected
+
+
 def test_the_rest_of_a_page_stays(tmp_path):
     document = html(tmp_path, HTML)
     again = rewritten(document, document.texts)
