@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -635,7 +636,7 @@ def _place(stripped, translation, tokens, indices, depth, placed):
         if partner == index or not run or depth == _DEEPEST:
             # Also a pair around nothing, or nothing that was translated.
             marks = range(index, max(partner, index) + 1)
-            text = "".join(stripped.marks[n] for n in marks)
+            text = _joined(stripped, marks)
             spaces = stripped.spaced[index][0], stripped.spaced[marks[-1]][1]
             placed.append(
                 _alone(text, first, spaces, translation, tokens, depth, index)
@@ -652,6 +653,17 @@ def _place(stripped, translation, tokens, indices, depth, placed):
             )
             _place(stripped, translation, inside, inner, depth + 1, placed)
         index = max(partner, index) + 1
+
+
+def _joined(stripped, indices):
+    """Marks with nothing between them; elements keep the spaces they have."""
+    text = stripped.marks[indices[0]]
+    for before, n in itertools.pairwise(indices):
+        opened = stripped.partners[before] > before
+        closes = stripped.partners[n] < n
+        spaced = stripped.spaced[n][0] and not opened and not closes
+        text += " " * spaced + stripped.marks[n]
+    return text
 
 
 def _longest_run(within, taken):
