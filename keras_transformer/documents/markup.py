@@ -563,6 +563,7 @@ def place_marks(
         if span.end > span.start
     ]
     tokens = _of_words(tokens, translation)
+    tokens = _of_characters(tokens, stripped, translation)
     placed: list[_Placed] = []
     _place(stripped, translation, tokens, range(len(stripped.marks)), 0, placed)
     placed.sort()
@@ -607,6 +608,32 @@ def _of_words(tokens, translation):
                 middle, size = longest
         whole.append((Span(start, end), middle, size))
     return [(span, middle) for span, middle, _ in whole]
+
+
+def _of_characters(tokens, stripped, translation):
+    """Tokens of words with marks inside, as their characters where copied.
+
+    So that H<sub>2</sub>O keeps its tag around the digit.
+    """
+    inside = set(stripped.places)
+    words = {
+        place: word
+        for word in _word_spans(stripped.text)
+        if not inside.isdisjoint(range(word.start + 1, word.end))
+        for place in range(word.start, word.end)
+    }
+    result: list[tuple[Span, float]] = []
+    for span, middle in tokens:
+        word = words.get(int(middle), span)
+        copied = stripped.text[slice(*word)] == translation[slice(*span)]
+        if int(middle) in words and copied:
+            result += [
+                (Span(begin, begin + 1), place + 0.5)
+                for begin, place in zip(range(*span), range(*word), strict=True)
+            ]
+        else:
+            result.append((span, middle))
+    return result
 
 
 def _place(stripped, translation, tokens, indices, depth, placed):

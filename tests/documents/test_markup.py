@@ -326,6 +326,16 @@ def test_pairs_around_all_are_unwrapped(text, parts):
             "drei <a><b>zwei</b> eins</a>",
         ),
         ("Open %s", "打开", [0], "打开%s"),
+        ("<a><x/> <y/></a> a", "a", [0], "<a><x/> <y/></a> a"),
+        (
+            "<a><b> <x/> </b> <y/></a> a",
+            "a",
+            [0],
+            "<a><b><x/></b> <y/></a> a",
+        ),
+        # Marks in a word that was copied.
+        ("a H<b>2</b>O", "H2O b", [1, 0], "H<b>2</b>O b"),
+        ("a H<b>2</b>O", "H3O b", [1, 0], "<b>H3O</b> b"),
         ("measures<x/> or", "oder Maße", [1, 0], "oder Maße<x/>"),
         # White space stays that it has in the source.
         ("Price: {0}", "Cena:", [0, 1], "Cena: {0}"),
