@@ -57,6 +57,7 @@ print("of the user", file=sys.stderr)
 """
 
 
+@pytest.mark.medium
 def test_nothing_but_the_users_is_on_the_screen(tmp_path, monkeypatch):
     """Neither TensorFlow's start here nor that of workers."""
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)

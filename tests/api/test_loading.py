@@ -14,6 +14,7 @@ def test_a_run_may_have_another_search(folder):
         run.translate("aaa", n_best=2)
 
 
+@pytest.mark.medium
 def test_the_search_may_change_after_a_translation(folder):
     run = kt.load(folder, decoding=kt.DecodingConfig(beam_size=2))
     two = run.translate("aaa bbb", n_best=2)
@@ -40,6 +41,7 @@ def test_bytes_are_to_be_decoded(folder, given):
         kt.load(folder).translate(given)
 
 
+@pytest.mark.medium
 def test_markup_may_be_placed_by_the_alignment(folder):
     text = "<b>aaa</b> bbb %s"
     kept, placed = (
@@ -52,6 +54,7 @@ def test_markup_may_be_placed_by_the_alignment(folder):
         kt.load(folder, markup="symbols")
 
 
+@pytest.mark.medium
 def test_a_shortlist_may_be_of_a_generator(folder):
     pairs = [("aaa bbb", "bbb aaa")]
     run = kt.load(folder, shortlist=(pair for pair in pairs))

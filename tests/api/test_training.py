@@ -81,6 +81,7 @@ def test_the_run_is_as_configured_and_callbacks_see_its_scores(trained):
     assert {"cross_entropy", "val_cross_entropy", "learning_rate"} <= set(logs)
 
 
+@pytest.mark.medium
 def test_the_folder_translates_as_the_run(trained):
     run, _, _ = trained
     loaded = kt.load(str(run.folder))

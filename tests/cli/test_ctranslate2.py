@@ -149,6 +149,7 @@ def test_describes_itself_and_is_checked_again(ct2_export, here, succeed):
     assert said.count("passed") == 5
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("longest", [3, 6])
 def test_what_is_truncated_is_so_for_the_run(
     ct2_export, toy, translate, longest

@@ -43,6 +43,7 @@ def perfect(pairs, write):
     return write("perfect.txt", references(pairs))
 
 
+@pytest.mark.medium
 def test_truncated_pairs_are_counted(run, write, tmp_path, succeed):
     long = "one " * 40
     path = write("long.tsv", ["one\ttwo", f"{long}\ttwo", f"one\t{long}"])

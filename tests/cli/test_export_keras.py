@@ -169,6 +169,7 @@ def test_folders_that_cannot_be_are_refused(toy, exported, tmp_path, refuses):
     refuses("translate", *words, says=says)
 
 
+@pytest.mark.medium
 def test_a_model_that_loads_otherwise_is_not_published(
     toy, tmp_path, monkeypatch, refuses
 ):

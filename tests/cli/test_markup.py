@@ -104,6 +104,7 @@ def test_data_is_masked_on_both_sides(run):
     assert data.report["dev_unknown_share"]["source"] < 0.02
 
 
+@pytest.mark.medium
 def test_all_marks_come_back_whatever_the_model_says(run):
     translator = kt.load(run.folder)
     assert_complete(TEXTS, translator.translate(TEXTS), ("~",))
@@ -182,6 +183,7 @@ def test_pictures_are_of_what_the_model_reads(run):
             sentence_beam_tree(run, model, text)
 
 
+@pytest.mark.medium
 @of_words
 def test_documents(run, tmp_path):
     page = "<html><p>aaa <b>bbb</b> <i>ccc</i></p></html>"

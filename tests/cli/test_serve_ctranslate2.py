@@ -12,7 +12,11 @@ from tests.cli.conftest import needs_serving
 from tests.cli.test_ctranslate2 import LINES, guide_commands, truncate
 from tests.serving.asking import ask, free_ports, wait_for
 
-pytestmark = [needs_serving, pytest.mark.usefixtures("xla_stays")]
+pytestmark = [
+    needs_serving,
+    pytest.mark.medium,
+    pytest.mark.usefixtures("xla_stays"),
+]
 
 SERVED = {"serving_default", "greedy", "nbest", "score", "tokenize"}
 MODEL = "/v1/models/en-zh"

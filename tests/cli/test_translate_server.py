@@ -98,6 +98,7 @@ def from_export(export, tmp_path_factory):
     return translate
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("options", "more"),
     [

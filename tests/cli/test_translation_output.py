@@ -65,6 +65,7 @@ def parsed(lines):
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.medium
 def test_json_and_columns_say_the_same(translate):
     details = ["--n-best=3", "--token-scores", "--alignment"]
     values = parsed(translate("--json", *details)[0])
@@ -118,6 +119,7 @@ def test_another_number_of_prefixes(run, source, write, refuses):
         refuses(*command, "--prefix", prefixes, says=["prefixes.txt", where])
 
 
+@pytest.mark.medium
 def test_a_line_that_is_too_long_is_reported(translate, write):
     path = write("long.txt", ["one", "two " * 30, "three"])
     lines, said = translate("--json", "--sentences=keep", input=path)

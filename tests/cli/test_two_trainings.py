@@ -53,6 +53,7 @@ def test_an_id_tells_runs_apart_that_are_the_same_in_all_else(data, tmp_path):
     assert len(ids) == 2
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", FILES)
 def test_another_runs_file_is_refused(
     data, corpus, run, other_run, refuses, tmp_path, name

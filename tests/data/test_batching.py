@@ -187,6 +187,7 @@ def test_few_lengths_give_few_shapes(prepared, stored, sentences):
     assert batches.padding_share() == pytest.approx(share, abs=1e-6)
 
 
+@pytest.mark.medium
 def test_padded_lengths_leave_the_batches_as_they_are(prepared, two_epochs):
     lengths = (4, 6, 8, 10, 14, 18, 24, 30, 38, 40)
     padded = training(prepared, padded_lengths=lengths)

@@ -440,6 +440,7 @@ def test_a_tag_hides_no_leak(write, tmp_path, before, tag):
     assert prepared.report["cleaning"]["train"]["leaked"] == 1
 
 
+@pytest.mark.medium
 def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
     path = write("a.tsv", numbered("a", 20))
     same = write("same.tsv", path.read_text())

@@ -51,6 +51,7 @@ def name(page):
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
 def test_code_prints_what_the_page_shows(page, tmp_path):
     fast = [one for one in examples(page) if not one.code.slow]

@@ -50,6 +50,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.medium
 @often
 @given(
     rows=st.lists(st.dictionaries(TEXT, VALUES), max_size=5),
@@ -163,6 +164,7 @@ def test_catalogs(tmp_path, texts):
     assert [each.text for each in targets] == messages
 
 
+@pytest.mark.medium
 @often
 @given(
     paragraphs=st.lists(

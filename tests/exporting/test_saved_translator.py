@@ -65,6 +65,7 @@ def test_what_is_no_text_is_refused(translator):
             translator.translate(texts)
 
 
+@pytest.mark.medium
 def test_given_translations_are_scored(translator):
     scores = translator.score(["Where is the dog?"] * 2, ["狗在哪里？", ""])
     assert scores["tokens"].tolist() == [6, 1]

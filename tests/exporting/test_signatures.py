@@ -59,6 +59,7 @@ def test_a_long_text_loses_nothing(session):
     assert outputs[layout.TRANSLATION][0].startswith(one * 200)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("texts", "translations"), [(1, 3), (3, 1), (1, 0), (2, 3)]
 )

@@ -136,6 +136,7 @@ def renamed(old, new):
     return retensored(lambda tensors: tensors | {new: tensors.pop(old)})
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("kind", "change"),
     [

@@ -49,6 +49,7 @@ def test_log_probabilities_are_those_of_opennmt(kind, import_of):
     )
 
 
+@pytest.mark.medium
 @KINDS
 def test_greedy_translations_are_those_of_opennmt(kind, import_of):
     run, expected = import_of(kind), references_of(kind)
@@ -229,6 +230,7 @@ def test_a_search_that_the_file_leaves_open_is_auto_configs(opennmt):
     assert decoding["replace_unknown"] is True
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("given", "taken"), [("0.25", 0.25), ("RATE", 0.1), ("0", 0), ("0.0", 0)]
 )

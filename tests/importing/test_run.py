@@ -74,6 +74,7 @@ def test_more_tokens_change_no_logit_of_others(
     np.testing.assert_array_equal(after[..., :size], before)
 
 
+@pytest.mark.medium
 def test_marians_own_files_hold_the_same_model(
     import_changed, import_of, references
 ):

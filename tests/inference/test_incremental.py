@@ -157,6 +157,7 @@ def cuts_bfloat16_off():
     return True
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_bfloat16_is_nearly_equal(variant):
     functions = IncrementalTransformer(shared_transformer(variant), "bfloat16")

@@ -42,6 +42,7 @@ def test_drops_its_share_and_keeps_the_mean(rate):
     assert kept[0] in np.float32([1 / (1 - s) for s in shares if s < 1])
 
 
+@pytest.mark.medium
 def test_the_shares_of_calls_average_to_the_rate():
     layer = Dropout(0.1, seed=1)
     ones = np.ones((4, 16), "float32")

@@ -36,6 +36,7 @@ def frozen(model):
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("revive", REVIVALS.values(), ids=REVIVALS)
 @pytest.mark.parametrize("when", ["made", "set", "built"])
 @pytest.mark.parametrize("name", ALL_LAYERS)

@@ -101,6 +101,7 @@ def guided(parts):
     return model
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("parts", [1, 2])
 def test_the_guided_head_is_trained_on_links(parts):
     model = guided(parts)

@@ -213,6 +213,7 @@ def distinct(result):
     )
 
 
+@pytest.mark.medium
 @BEAMS
 def test_constraints_that_ask_for_nothing_change_nothing(beam_size):
     model = RecurrentModel(5)

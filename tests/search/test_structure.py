@@ -272,6 +272,7 @@ class _Output(ScriptedModel):
         return step._replace(logits=tf.gather(step.logits, output, axis=-1))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["greedy", "beam", "sampling"])
 def test_symbols_are_in_every_shortlist(name):
     config = SEARCHES[name]

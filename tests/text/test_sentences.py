@@ -210,6 +210,7 @@ OTHER = "\ufffd".encode()
 GROUPS = ["en", "de", "zh", "ja", "hi", "ar", "th", "xx"]
 
 
+@pytest.mark.medium
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(TEXTS, min_size=1, max_size=40),
@@ -279,6 +280,7 @@ def test_a_sentence_that_fits_is_left_alone():
     assert short(long.strip(), "en") == [long.strip()]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_part_is_too_long_whatever_the_text(language):
     for text in (

@@ -123,6 +123,7 @@ def test_surfaces_are_one_for_one_with_the_ids(tokenizer):
             assert count == text.count(symbol)
 
 
+@pytest.mark.medium
 def test_a_graph_and_a_saved_tokenizer_give_the_same(tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     loaded = load_tokenizer(tmp_path)

@@ -110,6 +110,7 @@ def test_the_rest_of_an_epoch_is_trained_by_itself(first_batch, epochs, calls):
     assert list(_calls(batches, 2, training)) == calls
 
 
+@pytest.mark.medium
 def test_a_run_killed_before_any_checkpoint_starts_again(
     prepared, new_run, whole
 ):
@@ -151,6 +152,7 @@ def test_early_stopping_waits_for_patience(motionless):
     assert len(recorder.epochs) == recorder.ended_after == best + 2 < 9
 
 
+@pytest.mark.medium
 def test_more_epochs_after_early_stopping_train_none(motionless, prepared):
     run, _, stopped = motionless
     run = Run.load(run.folder)
@@ -224,6 +226,7 @@ def pieces(tmp_path_factory):
     )
 
 
+@pytest.mark.medium
 def test_training_samples_subwords_where_asked(
     pieces, config, tmp_path, monkeypatch
 ):

@@ -24,6 +24,7 @@ def guided(prepared, new_run):
     return run, model
 
 
+@pytest.mark.medium
 def test_resumed_training_is_the_same_to_the_bit(guided, prepared, new_run):
     resumed = fit_in_two_parts(new_run(**GUIDED), prepared, stop_after=18)
     assert_same_weights((guided[1], resumed))

@@ -74,6 +74,7 @@ def sizes_of(run):
     ]
 
 
+@pytest.mark.medium
 def test_old_ids_keep_their_logits(runs):
     parent, _, child = runs
     old, new = parent.load_model("best"), child.load_model("initial")

@@ -84,6 +84,7 @@ def test_unknown_tokens_become_the_words_attended_to():
     assert best(subject) == ["abetab", "", "aZedb", "aΩmegab"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("replaced", "last"), [(False, "c⁇"), (True, "cbeta")])
 def test_a_prefix_stands_as_it_is(replaced, last):
     subject = scripted(6, UNK_ID, replace_unknown=replaced)
@@ -93,6 +94,7 @@ def test_a_prefix_stands_as_it_is(replaced, last):
     assert text(found["translations"][:, 0].numpy()) == ["XaY", "", last]
 
 
+@pytest.mark.medium
 def test_every_hypothesis_is_replaced():
     subject = scripted(
         UNK_ID, UNK_ID, beam_size=2, replace_unknown=True, early_stopping=False
@@ -105,6 +107,7 @@ def test_every_hypothesis_is_replaced():
     assert "⁇" not in "".join(first + second)
 
 
+@pytest.mark.medium
 def test_a_token_of_space_has_its_place_in_the_source():
     subject = aligned_translator()
     words = [*SPECIAL_TOKENS, SPACE, *"ab"]
@@ -140,6 +143,7 @@ def test_details_of_blank_texts_and_of_none(trained):
         assert found["alignment"].shape[:2] == (len(texts), 3)
 
 
+@pytest.mark.medium
 def test_tokens_add_up_to_their_translation(trained):
     found = numpy(traced(details, trained, tokens=True)(tf.constant(TEXTS)))
     assert "alignment" not in found
@@ -253,6 +257,7 @@ def test_ids_are_whole_and_padded(trained):
     assert outputs["length"].shape == (0,)
 
 
+@pytest.mark.medium
 def test_alignment_is_that_of_the_best_hypothesis(trained):
     found = numpy(traced(align, trained)(tf.constant(TEXTS)))
     all_of = traced(details, trained, num_hypotheses=1, alignment=True)

@@ -56,6 +56,7 @@ def by_search(subject, text):
     return texts.numpy()[0], result
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("seed", range(3))
 def test_no_two_of_a_list_are_the_same(seed):
     subject = translator(seed)
@@ -84,6 +85,7 @@ def test_no_two_of_a_list_are_the_same(seed):
     assert more > 0  # Others have taken their places.
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_fewer_are_the_first(count):
     subject = translator()
