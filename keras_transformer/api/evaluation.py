@@ -191,7 +191,10 @@ def measure_ctranslate2(
     Raises:
         InputError: no source has a token that the model sees.
     """
-    sources, references = columns
+    pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
+    if (placeholders := translator.placeholders) is not None:
+        pairs = mask_pairs(pairs, placeholders)
+    sources, references = map(list, zip(*pairs, strict=True))
     decoding = translator.decoding
     scored = []
     for begin in range(0, len(sources), decoding.batch_size):

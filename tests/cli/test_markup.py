@@ -276,6 +276,10 @@ def test_ctranslate2(run, tmp_path, succeed):
     answers = translator.answer(["aaa ⟨1⟩bbb⟨/1⟩", "aaa ⟨9⟩bbb⟨/9⟩"])
     (low,), (high,) = answers[0]
     assert re.sub(r"\d+", lambda n: str(int(n[0]) + 8), low) == high
+    # Of as many tokens as the run: symbols, not the marks' characters.
+    columns = TEXTS[:2], TEXTS[:2]
+    counts = [kt.evaluate(x, columns).tokens for x in (run, translator)]
+    assert counts[0] == counts[1]
     command = ["translate", f"--ctranslate2={folder}"]
     masked = succeed(*command, *TEXTS).out.splitlines()
     assert_complete(TEXTS, masked, ("~",))

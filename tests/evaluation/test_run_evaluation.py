@@ -65,6 +65,8 @@ def test_nothing_is_refused():
 class Blind:
     """A translator that sees nothing of the source "-"."""
 
+    placeholders = None
+
     def __init__(self, framed):
         model = {"source_start": framed, "source_end": framed}
         self.config = Config().updated({"model": model})
