@@ -23,7 +23,12 @@ from keras_transformer.translation.details import (
 )
 from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.lexicon import lexicon_of
-from keras_transformer.translation.request import KEEP, PROJECT, Translation
+from keras_transformer.translation.request import (
+    KEEP,
+    PROJECT,
+    Translation,
+    TranslationRequest,
+)
 from keras_transformer.translation.terms import all_patterns
 from keras_transformer.translation.texts import TextTranslator, check_n_best
 from keras_transformer.translation.translator import Translator
@@ -128,25 +133,35 @@ class TrainedRun(TextTranslator, Run):
             self._translates_by = by
             self._functions.clear()
         if count not in self._functions:
-            self._functions[count] = self.function_of(self._translator, count)
+            request = TranslationRequest(
+                count, markup=self.markup, placeholders=self.placeholders
+            )
+            self._functions[count] = self.function_of(self._translator, request)
         return self._functions[count](texts)
 
     def function_of(
-        self, translator: Translator, count: int
-    ) -> Callable[[list[str]], list[Translation]]:
-        """A function from texts to translations, with markup as requested.
+        self, translator: Translator, request: TranslationRequest
+    ) -> Callable[[list], list[Translation]]:
+        """A function from texts to translations, as requested.
 
         Args:
             translator: what `new_translator` gave; it aligns to place markup.
-            count: translations of each text.
+            request: what the function gives; with prefixes it takes pairs.
         """
         splitter = translator.splitter(self.config.data)
-        if self.markup == PROJECT:
-            patterns = all_patterns(self.config.data, self.placeholders)
-            return markup_translator(translator, splitter, count, patterns)
-        masks = self.markup != KEEP
+        if request.markup == PROJECT:
+            patterns = all_patterns(self.config.data, request.placeholders)
+            return markup_translator(
+                translator, splitter, request.count, patterns
+            )
         return detailed_translator(
-            translator, count, splitter=splitter, masks=masks
+            translator,
+            request.count,
+            request.prefixes,
+            request.token_scores,
+            request.alignment,
+            splitter,
+            masks=request.markup != KEEP,
         )
 
     def masks_markup(self) -> bool:

@@ -27,7 +27,6 @@ from keras_transformer.system.machine import has_gpu, set_threads, usable_cores
 from keras_transformer.system.remote import RemotePath
 from keras_transformer.system.workers import Workers
 from keras_transformer.translation.request import (
-    KEEP,
     PROJECT,
     Translation,
     TranslationRequest,
@@ -73,28 +72,15 @@ class RunTranslatorFactory:
         Raises:
             InputError: it is no run, or a part is missing or damaged.
         """
-        from keras_transformer.translation.details import detailed_translator
         from keras_transformer.translation.trained_run import TrainedRun
 
         request = self.request
         run = TrainedRun.load(self.folder).translating_by(
             self.weights, self.decoding, self.ensemble, self.shortlist
         )
-        run.placeholders, run.markup = request.placeholders, request.markup
+        run.placeholders = request.placeholders
         aligns = request.alignment or request.markup == PROJECT
-        translator = run.new_translator(aligns)
-        if request.markup == PROJECT:
-            return run.function_of(translator, request.count)
-        splitter = translator.splitter(run.config.data)
-        return detailed_translator(
-            translator,
-            request.count,
-            request.prefixes,
-            request.token_scores,
-            request.alignment,
-            splitter,
-            masks=request.markup != KEEP,
-        )
+        return run.function_of(run.new_translator(aligns), request)
 
     def data(self) -> DataConfig:
         """See `TextTranslator.data`."""
