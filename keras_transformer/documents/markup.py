@@ -7,6 +7,9 @@ tokens that come of those between them, a mark that is alone beside the token
 that comes of its neighbour. Every mark comes out once, and pairs are nested as
 they were whatever the alignment says.
 
+`data.masking` puts symbols into pairs, `translation.markup` into lines that are
+translated, and `serving.server.masking` into those of requests.
+
 References: Müller 2017, "Treatment of Markup in Statistical Machine
 Translation"; Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
 """

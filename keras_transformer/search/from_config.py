@@ -31,7 +31,7 @@ def search(
     source_ids: tf.Tensor,
     sentences: SentenceConstraints,
     config: DecodingConfig,
-    banned: tuple[int, ...] = (),
+    banned: tuple[int, ...] | tf.Tensor = (),
     num_hypotheses: int | None = None,
     kept: int | None = None,
     first_symbol: int | tf.Tensor | None = None,
@@ -43,7 +43,8 @@ def search(
         source_ids: int32 `(B, S)`.
         sentences: what is asked of each, as `sentence_constraints` gives it.
         config: the search.
-        banned: ids that are never generated.
+        banned: what `banned_ids` gives, as a search knows no tokens; or their
+            indices in a shortlist.
         num_hypotheses: rows to return, at most the beam size; None: all.
         kept: of a beam, rows to return in place of these, see `beam_search`.
         first_symbol: see `SearchConstraints`.
@@ -71,15 +72,14 @@ def search(
 
 def search_constraints(
     config: DecodingConfig,
-    banned: tuple[int, ...] = (),
+    banned: tuple[int, ...] | tf.Tensor = (),
     first_symbol: int | tf.Tensor | None = None,
 ) -> SearchConstraints:
     """The constraints of a configuration on every sentence.
 
     Args:
         config: the search.
-        banned: ids that are never generated.
-        first_symbol: see `SearchConstraints`.
+        banned, first_symbol: see `search`.
     """
     return SearchConstraints(
         banned=banned,

@@ -94,6 +94,8 @@ def by_sentence(
 ) -> Callable[..., dict]:
     """The graph function of a translator for texts of several sentences.
 
+    For exports; runs and CTranslate2 do it in Python, see `Paragraphs`.
+
     Args:
         translate: `Translator.translate`, or `nbest` where `ranks` are given.
         splitter: None: every text is a sentence.
@@ -392,6 +394,7 @@ def _added(pair, parts) -> ScoredPair:
 class Paragraphs:
     """Translates texts by what translates sentences, in Python.
 
+    For runs and CTranslate2; an export does it in the graph, `by_sentence`.
     Tokens and log-probabilities of a text are those of its sentences, one
     after the other, as are its source's tokens, to which the alignment goes.
 

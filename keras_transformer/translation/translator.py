@@ -1,4 +1,7 @@
-"""Text-to-text translation: the graphs that `translate` and the export share.
+"""Text-to-text translation, in the graph.
+
+The export writes `translate`, `nbest` and `score`; the command and `load` go by
+`details`, whose graph is made of the same steps. For strings, see `load`.
 
 Axes: B sentences, K hypotheses, R = B * K rows, S source tokens, T output
 tokens.
@@ -229,7 +232,8 @@ class Translator(tf.Module):
         float32 (B,), "truncated": bool (B,)}`. The score is the
         log-probability divided by the length penalty, of a beam with its
         penalty for repetition; `truncated` says whether the text was too
-        long for the model and lost its end. A blank text gives "" and 0.
+        long for the model and lost its end, or its translation reached its
+        limit. A blank text gives "" and 0.
         """
         # Not inlined: a text of one sentence and of several share its graph,
         # which TensorFlow would else optimize twice.

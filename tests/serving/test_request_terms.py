@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server.admission import Limits
-from keras_transformer.serving.server.request_terms import with_terms
+from keras_transformer.serving.server.request_terms import annotated_inputs
 
 TEXTS = np.array([b"a cell", b"\xff cell", b"no"], object)
 CELL = [["cell", "Zelle"]]
@@ -25,7 +25,9 @@ def texts_of(
     deadline = time.monotonic() + seconds
     terms = has_terms, placeholders
     given = {"text": TEXTS}
-    found = with_terms(document, signature, given, *terms, limits, deadline)
+    found = annotated_inputs(
+        document, signature, given, *terms, limits, deadline
+    )
     return found["text"].tolist()
 
 

@@ -19,7 +19,7 @@ _FIELD = "glossary"
 _MOST_TERMS = 1000
 
 
-def with_terms(
+def annotated_inputs(
     document: Mapping[str, Any],
     signature: str,
     inputs: Mapping[str, np.ndarray],

@@ -38,7 +38,7 @@ from keras_transformer.serving.server.middleware import (
     malformed,
 )
 from keras_transformer.serving.server.monitoring import CONTENT_TYPE
-from keras_transformer.serving.server.request_terms import with_terms
+from keras_transformer.serving.server.request_terms import annotated_inputs
 from keras_transformer.serving.server.signature_tensors import count_rows
 from keras_transformer.system.files import read_yaml
 
@@ -233,7 +233,7 @@ async def _predict(core, request, spec, body, entry, count_bytes):
         if "glossary" in document:
             # However short a request is, to look for many terms takes long.
             inputs = await asyncio.to_thread(
-                with_terms,
+                annotated_inputs,
                 *(document, signature, inputs, handle.servable.has_terms),
                 *(handle.servable.patterns, limits, deadline),
             )
