@@ -1,4 +1,5 @@
 """The command line, a module per subcommand.
 
-Nothing else prints, but for the access log of the embedded server.
+Nothing else prints, but for `train` with `verbose` and the access log of the
+embedded server.
 """

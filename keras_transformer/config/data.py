@@ -45,7 +45,7 @@ class DataConfig(Section):
     # everything else; space: text split before
     source_tokenizer: TokenizerKind = "auto"
     target_tokenizer: TokenizerKind = "auto"
-    # None: 50,000 for words and characters, 16,000 for mixed, for
+    # None: 50,000 for words, characters and space, 16,000 for mixed, for
     # SentencePiece by the training text, see `vocabulary_training.pieces_of`
     source_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     target_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None

@@ -67,8 +67,8 @@ def without_stop(pair: Pair, generator: random.Random) -> Pair:
 def misspelt(pair: Pair, generator: random.Random) -> Pair:
     """The source with typing errors: letters swapped, left out or doubled.
 
-    In one of its words of four letters or more, and in another one for every
-    eight that it has.
+    In one of its words of four letters or more for every eight that it has, at
+    least in one.
     """
     source, target = pair
     words = list(_WORD.finditer(source))
@@ -137,7 +137,7 @@ class Augmentation:
 
     Args:
         tokenizers: of the source and of the target.
-        fraction: of the pairs, those changed, a sixth of them in each way.
+        fraction: of the pairs, those changed, as many in each way.
         max_lengths: ids that a source and a target may have.
         seed: decides what is changed, together with what a call is given.
         languages: tags of the source and the target. Capitals of Turkish and

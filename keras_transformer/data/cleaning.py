@@ -19,7 +19,7 @@ The checks, in their order; a pair is counted under the first that it fails:
    (option).
 
 The second is of `data.bounded_lines`. The first and the third look at one pair
-alone and are here, as are the last three and the second half of the first,
+alone and are here, as are `length_ratio` and the second half of the first,
 which look at tokens and run when the tokenizers exist. The others look at all
 pairs: see `data.selection`.
 """
@@ -170,7 +170,7 @@ class Cleaner:
 
     Args:
         config: languages, and the checks that are wanted.
-        check: False for held-out pairs, of which only the empty ones go.
+        check: False for the dev set, of which only the empty pairs go.
     """
 
     def __init__(self, config: DataConfig, check: bool = True) -> None:

@@ -143,7 +143,7 @@ def pair_keys(pairs: Sequence[Pair], seed: int = 0) -> PairKeys:
     """The keys of some pairs.
 
     Args:
-        pairs: cleaned.
+        pairs: cleaned; those of held-out files as they are.
         seed: of all digests, so that it decides the order and the dev split.
     """
     shuffle = (f"{source}\t{target}" for source, target in pairs)

@@ -80,7 +80,7 @@ class IncrementalTransformer(Sublayers):
         InputError: int8 on a machine that can't, or `align` without a source.
 
     Attributes:
-        parameters: `Parameters`, each a `tf.Variable`.
+        parameters: `Parameters`, kernels as `tf.Variable`.
         max_length: positions of the target that the model has.
         vocabulary_size: V.
     """

@@ -1,8 +1,8 @@
-"""Pictures: pure functions that return a Matplotlib `Figure`.
+"""Pictures: pure functions that return a Matplotlib `Figure`, and their data.
 
 Needs the extra `[plots]`. Nothing here uses pyplot, so that no figure stays
-behind and no window opens; `save_figure` writes SVG or PNG. Each function
-takes `language`, "en" or "zh", for the words on the axes.
+behind and no window opens; `save_figure` writes SVG or PNG. What draws takes
+`language`, "en" or "zh", for the words on the axes.
 """
 
 from keras_transformer.lazy import public_names

@@ -42,8 +42,7 @@ class Node(NamedTuple):
         parent: int, index of the node that it continues; the root's own: 0.
         token: as the vocabulary has it.
         log_probability: float, of the hypothesis that ends here, in nats.
-        score: float, the same, normalised, where the hypothesis ended; else
-            None.
+        score: float, the search's, where the hypothesis ended; else None.
         fate: "live" (kept in the beam), "ended" (finished with END) or
             "dropped" (among the 2 K best, but not kept).
     """

@@ -22,7 +22,7 @@ class CharacterTokenizer(LookupTokenizer):
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.
-        **normalization: `nfc`, `simplify`; see `Normalizer`.
+        **normalization: `tags`, and those of `Normalizer`; see `Tokenizer`.
 
     Example:
 

@@ -260,8 +260,8 @@ class Simplifier(tf.Module):
         )
 
     def __call__(self, strings: tf.Tensor) -> tf.Tensor:
-        # Phrases apart from the text between them: "a\ufdd0phrase\ufdd0b".
         """Traditional characters of strings as simplified ones."""
+        # Phrases apart from the text between them: "a\ufdd0phrase\ufdd0b".
         strings = tf.strings.regex_replace(
             strings, self._pattern, rf"{MARK}\1{MARK}"
         )

@@ -51,7 +51,7 @@ class SentencePieceTokenizer(Tokenizer):
             included; those after them make the unknown one. None: all.
         prefix: string, such as the language code `>>cmn_Hans<<`, that goes
             before each text that has no language code of its own.
-        **normalization: `nfc`, `simplify`; see `Normalizer`.
+        **normalization: `tags`, and those of `Normalizer`; see `Tokenizer`.
 
     Raises:
         InputError: `model` isn't such a model, or an option isn't as accepted

@@ -13,7 +13,7 @@ class SpaceTokenizer(LookupTokenizer):
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.
-        **normalization: `nfc`, `simplify`; see `Normalizer`.
+        **normalization: `tags`, and those of `Normalizer`; see `Tokenizer`.
 
     Example:
 

@@ -81,8 +81,9 @@ class Tokenizer(tf.Module):
     an exported `tf.Module`, in TensorFlow Serving.
 
     A subclass names its `kind` and `content_file`, and provides `_encode`,
-    `_pieces_of`, `_decode`, `_strings_of`, `_join`, `tokens`, `options`,
-    `_content` and `_from_content`.
+    `_pieces_of`, `_strings_of`, `_join`, `tokens`, `vocabulary_size`,
+    `with_tokens`, `_content` and `_from_content`; `_decode` and `options` where
+    it has others.
 
     Args:
         tags: tokens that may stand before a text, see `tags`.
@@ -237,7 +238,7 @@ class Tokenizer(tf.Module):
     def pieces_of_tokens(self, tokens: Sequence[str]) -> list[list[int]]:
         """The ids of the tokens that each string is cut into.
 
-        None for a string that isn't made of known tokens alone.
+        None, `[]`, for a string that isn't made of known tokens alone.
         """
         if not tokens:
             return []

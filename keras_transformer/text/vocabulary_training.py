@@ -115,8 +115,9 @@ def frequent_tokens(
 ) -> list[str]:
     """The reserved tokens, tags, then the most frequent, `size` in all.
 
-    Equally frequent tokens are in the order of their code points, so that
-    the same text always gives the same ids.
+    Takes the tokens that can't be in a vocabulary out of `counts`. Equally
+    frequent tokens are in the order of their code points, so that the same
+    text always gives the same ids.
 
     Raises:
         InputError: there is no token, or no place for any; says of which kind.

@@ -155,7 +155,7 @@ class WordTokenizer(LookupTokenizer):
     Args:
         tokens: every token in the order of its id, the reserved ones first.
         lowercase: True lowers text first.
-        **normalization: `nfc`, `simplify`; see `Normalizer`.
+        **normalization: `tags`, and those of `Normalizer`; see `Tokenizer`.
 
     Example:
 

@@ -25,7 +25,7 @@ class BulkJob:
     """A text to be translated in shards, and all that decides the result.
 
     Attributes:
-        input: path of the text, plain or gzip.
+        input: path of the text, plain or compressed.
         prefixes: path of a file with a prefix for each line, or None.
         output: path of the result.
         count: shards.
@@ -61,7 +61,7 @@ def write_manifest(path: pathlib.Path, job: BulkJob) -> None:
 
     Raises:
         InputError: a line isn't UTF-8, there isn't a prefix for each line, or
-            a gzip file is damaged.
+            a compressed file is damaged.
         OSError: a file can't be read or written.
     """
     texts = {name: _describe(path) for name, path in job.texts.items()}

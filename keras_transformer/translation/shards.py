@@ -55,11 +55,11 @@ def scan_text(path: str | os.PathLike, window: int) -> TextScan:
     """Reads a text file to its end, line by line.
 
     Args:
-        path: of the file, plain or gzip.
+        path: of the file, plain or compressed.
         window: lines of a window.
 
     Raises:
-        InputError: a line isn't UTF-8, or the gzip file is damaged.
+        InputError: a line isn't UTF-8, or a compressed file is damaged.
         OSError: the file can't be read.
     """
     sha256 = hashlib.sha256()
@@ -89,7 +89,7 @@ def shard_lines(
 ) -> Iterator[str | tuple[str, ...]]:
     """Yields a shard's lines; with prefixes pairs, without line ends.
 
-    A gzip file is decompressed from its beginning.
+    A compressed file is read from its beginning.
 
     Args:
         paths: of the text, and of the file of prefixes if there is one.

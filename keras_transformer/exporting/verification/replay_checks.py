@@ -236,8 +236,8 @@ def compare(
     """Refuses outputs that differ, naming the first that does.
 
     Texts, integers and booleans have to be the same, other numbers to the
-    reference's tolerance. In bfloat16 two translations can be equally good
-    to the tolerance; then either may come first.
+    reference's tolerance. In bfloat16 and int8 two translations can be equally
+    good to the tolerance; then either may come first.
 
     Args:
         signature: its name.

@@ -175,7 +175,7 @@ def transformer_spec(
         activation=getattr(
             common_spec.Activation, _ACTIVATIONS[shape.activation]
         ),
-        # As our alignments: the mean of the heads of the last layer but one.
+        # The mean of the heads of the last layer but one.
         alignment_layer=max(shape.num_decoder_layers - 2, 0),
         alignment_heads=shape.num_heads,
     )

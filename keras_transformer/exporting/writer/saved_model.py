@@ -109,16 +109,14 @@ def export_run(
 ) -> ExportReport:
     """Writes, checks and publishes `base/version` as a SavedModel.
 
-    Signatures: `serving_default` (beam search) and `greedy` take `text`
-    string `(B,)` and give `translation` string `(B,)`, `score` float32
-    `(B,)` and `truncated` bool `(B,)`; `nbest` gives `translations` and
-    `scores`, `(B, K)`; `score` takes `text` and `translation` and gives
-    `log_probability`, `score` and `tokens`, `(B,)`; `tokenize` gives `ids`
-    `(B, L)` and `length`; `align` gives tokens of both sides and what the
-    target's attended to. Weights are in the search's precision, float32,
-    bfloat16 or int8, whatever the run was trained in. Until every check has
-    passed, the folder has a name that the server ignores; when one fails it
-    is removed.
+    Signatures: `serving_default` (beam search) and `greedy` translate `text`
+    string `(B,)`; `nbest` gives K translations of each, `score` scores given
+    ones; `tokenize` gives ids, `align` the tokens of both sides and what the
+    target's attended to. Their inputs and outputs are those of
+    `contract.layout.SIGNATURES`. Weights are in the search's precision,
+    float32, bfloat16 or int8, whatever the run was trained in. Until every
+    check has passed, the folder has a name that the server ignores; when one
+    fails it is removed.
 
     Args:
         run: a trained run.
