@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_transformer.contract.layout import SAVED_MODEL
+from keras_transformer.contract.layout import DESCRIPTION, SAVED_MODEL
 from keras_transformer.contract.status import ServingError, as_serving_error
+from keras_transformer.errors import InputError
 from keras_transformer.serving.server.servable import Servable
 from keras_transformer.serving.server.signature_tensors import complete_inputs
 from tests.attack.served import Served
@@ -67,6 +68,14 @@ def test_a_version_that_was_unloaded_leaves_no_graph(toy_base):
         assert graph() is None
     finally:
         gc.enable()
+
+
+def test_a_damaged_description_fails_the_load(tmp_path):
+    folder = write_version(tmp_path, 1)
+    (folder / DESCRIPTION).parent.mkdir(exist_ok=True)
+    (folder / DESCRIPTION).write_text('{"data": ')
+    with pytest.raises(InputError, match="damaged, not JSON"):
+        Servable("toy", 1, folder)
 
 
 def test_warmup_records_that_fail_fail_the_load(tmp_path):

@@ -5,6 +5,7 @@ that reads it. Pipes are refused before they are opened; all else is read in
 threads that the server doesn't wait for.
 """
 
+import contextlib
 import os
 import pathlib
 import stat
@@ -15,19 +16,11 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.errors import InputError
-from keras_transformer.exporting.ctranslate2_folder import (
-    CTRANSLATE2_DESCRIPTION,
-    MODEL,
-)
 from keras_transformer.exporting.saved_translator import data_of
 from keras_transformer.system.files import read_json
 
 T = TypeVar("T")
-
-# Files that change when a version is repaired, of either kind of export.
-_STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, CTRANSLATE2_DESCRIPTION)
 
 
 class PatientCalls:
@@ -107,20 +100,19 @@ def stated_data(folder: pathlib.Path, name: str) -> DataConfig | None:
     Args:
         folder: of one version.
         name: of the file with its description.
+
+    Raises:
+        InputError: the file is damaged: without it markup would be lost.
     """
-    try:
-        return data_of(read_json(folder / name))
-    except InputError:
-        return None  # Not every model has one.
+    path = folder / name
+    return data_of(read_json(path)) if path.is_file() else None
 
 
 def folder_stamp(folder: pathlib.Path) -> tuple:
-    """Times and sizes of the files that change when a version is repaired."""
-    stamp: list[tuple[int, int] | None] = []
-    for name in _STAMPED:
-        try:
-            status = (folder / name).stat()
-            stamp.append((status.st_mtime_ns, status.st_size))
-        except OSError:
-            stamp.append(None)
+    """Times and sizes of all files of a version: one may come late."""
+    stamp = []
+    for path in sorted(folder.rglob("*")):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            stamp.append((path, status.st_mtime_ns, status.st_size))
     return tuple(stamp)

@@ -93,9 +93,9 @@ class Servable:
         self.name = name
         self.version = version
         self.folder = pathlib.Path(folder)
+        data = stated_data(self.folder, DESCRIPTION)
         self._session = open_session(self.folder, intra_op_threads)
         self.signatures = self._session.signatures
-        data = stated_data(self.folder, DESCRIPTION)
         self.placeholders = None
         if data is not None and data.symbols:
             self.placeholders = data.markup_patterns
