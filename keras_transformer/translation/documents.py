@@ -6,13 +6,14 @@ import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from keras_transformer.blank import is_blank
 from keras_transformer.documents.document import Document
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
-from keras_transformer.system.files import replacing
+from keras_transformer.system.files import replacing, writing
+from keras_transformer.system.locks import open_unlinked
 from keras_transformer.translation.request import Truncations, blank_translation
 from keras_transformer.translation.stream import TranslateBatches, stream_lines
 
@@ -63,7 +64,8 @@ class Journal(contextlib.AbstractContextManager):
         size = 0
         with self._path.open("rb") as file:
             for number, line in enumerate(file):
-                if not line.endswith(b"\n"):  # It was killed while writing.
+                # It was killed while writing, or is damaged from here on.
+                if not line.endswith(b"\n") or (number and not _is_entry(line)):
                     break
                 if number == 0 and line != self._head:
                     raise InputError(
@@ -85,7 +87,9 @@ class Journal(contextlib.AbstractContextManager):
     def add(self, text: str, truncated: bool) -> None:
         """Adds the next translation."""
         if self._file is None:
-            self._file = self._path.open("ab" if self.done else "wb")
+            mode: Literal["ab", "wb"] = "ab" if self.done else "wb"
+            with writing(self._path):
+                self._file = open(self._path, mode, opener=open_unlinked)
             if not self.done:
                 self._file.write(self._head)
         self._file.write(_line([text, truncated]))
@@ -103,6 +107,15 @@ def _with_ends(source, result):
         return source
     end = source[len(source.rstrip("\r\n")) :]
     return result.hypotheses[0].text + end
+
+
+def _is_entry(line):
+    """True for a translation and whether its text lost its end."""
+    try:
+        text, truncated = json.loads(line)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(text, str) and isinstance(truncated, bool)
 
 
 def _line(value):

@@ -1,6 +1,7 @@
 """What is left of a document's translation that was killed."""
 
 import contextlib
+import json
 
 import pytest
 
@@ -55,6 +56,27 @@ def test_whole_lines_are_taken_and_others_added(path, cut):
             journal.add(*row)
         raise KeyError
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "line", [b"x", b"\0\0", b'["a"]', b"[1, 2]", b"3", b'["a", false, 1]']
+)
+def test_nothing_is_taken_from_a_damaged_line_on(path, line):
+    head, *_ = path.read_bytes().splitlines(keepends=True)
+    whole = json.dumps(ROWS[0]).encode() + b"\n"
+    path.write_bytes(head + whole + line + b"\n" + whole)
+    with Journal(path, SETTINGS, True) as journal:
+        assert list(journal.finished()) == ROWS[:1]
+        assert path.read_bytes() == head + whole
+
+
+def test_a_link_of_its_name_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "link").symlink_to("mine")
+    with Journal(tmp_path / "link", SETTINGS) as journal:
+        with pytest.raises(InputError, match="link"):
+            journal.add(*ROWS[0])
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 @pytest.mark.parametrize("content", [b"", b'{"inp'])
