@@ -150,14 +150,12 @@ def _measure_run(run, columns, scoring, progress):
     pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
     if (placeholders := translator.placeholders) is not None:
         pairs = mask_pairs(pairs, placeholders)
+    max_length = min(
+        one.config.model.max_length
+        for one in (run, *map(Run.load, run.ensemble))
+    )
     batches = pair_batches(
-        pairs,
-        translator.source_tokenizer,
-        run.target_tokenizer,
-        min(
-            one.config.model.max_length
-            for one in (run, *map(Run.load, run.ensemble))
-        ),
+        pairs, translator.source_tokenizer, run.target_tokenizer, max_length
     )
     return evaluation_of(
         cross_entropy(ensemble_logits(models), batches),
@@ -166,6 +164,7 @@ def _measure_run(run, columns, scoring, progress):
         ),
         columns,
         run,
+        max_length,
         run.search,
         scoring,
         progress,
@@ -212,6 +211,7 @@ def measure_ctranslate2(
         translator.results,
         columns,
         translator,
+        model.max_length,
         decoding,
         scoring,
         progress,

@@ -101,6 +101,7 @@ def evaluation_of(
     translate: Callable[[list[str]], list[Translation]],
     columns: tuple[list[str], list[str]],
     model: Any,
+    max_length: int,
     decoding: DecodingConfig,
     scoring: Scoring | None,
     progress: Callable[[int], None] | None,
@@ -111,7 +112,8 @@ def evaluation_of(
         loss: cross-entropy, and the number of tokens.
         translate: from a list of lines to as many results.
         columns: sources and references, of which none is blank.
-        model: gives the target's tokenizer, and the configuration.
+        model: gives the target's tokenizer, and the data's configuration.
+        max_length: of the model, or of an ensemble's shortest.
         decoding: the search of `translate`.
         scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
@@ -141,7 +143,7 @@ def evaluation_of(
         read = [one for _, one in mask_pairs(pairs, data.markup_patterns)]
     ids = model.target_tokenizer.tokenize(encoded(read))  # (N, None)
     # Without START or END, whichever frames it.
-    cut = (ids.row_lengths() > model.config.model.max_length - 1).numpy()
+    cut = (ids.row_lengths() > max_length - 1).numpy()
     truncated = [result.truncated for result in results] | cut
     compared = (scoring or Scoring()).compare(
         {"": lines}, references, model.config.data.target_language

@@ -6,7 +6,10 @@ from keras_transformer.api.evaluation import measure_ctranslate2
 from keras_transformer.config import Config
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.run_evaluation import cross_entropy
+from keras_transformer.evaluation.run_evaluation import (
+    cross_entropy,
+    evaluation_of,
+)
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.translation.request import Hypothesis, Translation
 
@@ -92,3 +95,16 @@ def test_pairs_of_which_ctranslate2_sees_nothing_do_not_count():
     assert (found.cross_entropy, found.tokens) == (1.0, 6)
     with pytest.raises(InputError, match="no source has a token"):
         measure_ctranslate2(Blind(False), (["-"], ["x"]))
+
+
+@pytest.mark.parametrize(("longest", "truncated"), [(2, 1), (3, 0)])
+def test_references_are_truncated_by_the_model_that_reads_them(
+    longest, truncated
+):
+    model = Blind(True)
+    columns = ["a", "b"], ["x", "xx"]
+    found = evaluation_of(
+        *((1.0, 5), model.results, columns, model, longest),
+        *(model.decoding, None, None),
+    )
+    assert found.truncated == truncated
