@@ -39,7 +39,10 @@ class Table:
         content = read_text(path)
         self._mark = _MARK if content.startswith(_MARK) else ""
         content = content.removeprefix(_MARK)
-        self._newline = "\r\n" if "\r\n" in content else "\n"
+        ends = (end for end in ("\r\n", "\n", "\r") if end in content)
+        self._newline = next(ends, "\n")
+        if self._newline == "\r":
+            content = content.replace("\r", "\n")
         header = content.partition("\n")[0]
         if delimiter == "," and ";" in header and "," not in header:
             delimiter = ";"  # as Excel writes it where 1.5 is 1,5
@@ -58,6 +61,13 @@ class Table:
                 f"{path}: no column {source!r}. Accepted: "
                 f"{', '.join(header) or 'a file with a header'}"
             )
+        for number, row in enumerate(self._rows, 1):
+            if any(map(str.strip, row[len(header) :])):
+                raise InputError(
+                    f"{path}: row {number} has {len(row)} cells, the header "
+                    f"{len(header)}. Accepted: quotes around a cell with "
+                    f"{delimiter!r}"
+                )
         self._source = header.index(source)
         if target not in header:
             header.append(target)

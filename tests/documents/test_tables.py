@@ -51,6 +51,8 @@ from tests.processes import peak_memory
         ("a.csv", "id;en\n1;a, b\n", "en", "id;en\n1;<a, b>\n"),
         ("a.tsv", "id\ten\r\n1\ta\r\n", "en", "id\ten\r\n1\t<a>\r\n"),
         ("a.tsv", "en\r\n", "en", "en\r\n"),
+        ("a.tsv", "en\tn\ra\t1\r", "en", "en\tn\r<a>\t1\r"),
+        ("a.csv", "n,en\n1,a,,\n", "en:de", "n,en,de\n1,a,<a>,\n"),
         (
             "a.jsonl",
             '{"k": "é", "n": 1}\n\n{"n": 2}\n{"k": "b"}',
@@ -134,6 +136,7 @@ def test_lines_without_the_key_are_counted(tmp_path):
         ("a.csv", "id,text\n", None, "--field NAME of id, text"),
         ("a.csv", "id,text\n", "txt", "no column 'txt'. Accepted: id, text"),
         ("a.csv", "", "text", "a file with a header"),
+        ("a.csv", "n,en\n\n1,a, b\n", "en", "row 3 has 3 cells, the header 2"),
         ("a.jsonl", '{"k": 1}\n', "k", "no line has a string for 'k'"),
         ("a.jsonl", '{"k": "a"}\n{\n', "k", "line 2: no JSON"),
         ("a.jsonl", "[1]\n", "k", r"line 1: a JSON object. Received: \[1\]"),
