@@ -104,6 +104,12 @@ class _Catalog:
         raise NotImplementedError
 
 
+# Not after a backslash that is one itself.
+_BYTES = re.compile(
+    r"(?<!\\)((?:\\\\)*)((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}))+)"
+)
+
+
 class GettextCatalog(_Catalog):
     """A .po file; what is translated is marked as fuzzy.
 
@@ -124,19 +130,29 @@ class GettextCatalog(_Catalog):
                 yield entry.msgid, (entry, None)
                 continue
             one = plural_form(self._file, entry, 1)
-            # Chinese has one form, for all numbers.
             others = [form for form in entry.msgstr_plural if form != one]
+            texts = [(entry.msgid, [one]), (entry.msgid_plural, others)]
+            if not others or self._needs_number(entry, one):
+                texts = [(entry.msgid_plural, [one, *others])]
             open_ = {
                 form
                 for form, text in entry.msgstr_plural.items()
                 if overwrite or "fuzzy" in entry.flags or not text
             }
-            for text, forms in (
-                (entry.msgid, [one]),
-                (entry.msgid_plural, others or [one]),
-            ):
+            for text, forms in texts:
                 if open_.intersection(forms):
                     yield text, (entry, open_.intersection(forms))
+
+    def _needs_number(self, entry, one):
+        """True if 1's form is another number's too, and its text names none.
+
+        Such as 21 of Russian and all of Chinese.
+        """
+        texts = entry.msgid, entry.msgid_plural
+        one_marks, marks = (len(find_marks(text)) for text in texts)
+        return one_marks < marks and any(
+            plural_form(self._file, entry, n) == one for n in range(2, 200)
+        )
 
     def _fill(self, place, text):
         entry, forms = place
@@ -148,9 +164,8 @@ class GettextCatalog(_Catalog):
             entry.flags.append("fuzzy")
 
     def _content(self):
-        # A file in ASCII may name any encoding.
-        if "Content-Type" in self._file.metadata:
-            self._file.metadata["Content-Type"] = "text/plain; charset=UTF-8"
+        # A file in ASCII may name any encoding, or none.
+        self._file.metadata["Content-Type"] = "text/plain; charset=UTF-8"
         return str(self._file).encode()
 
 
@@ -162,6 +177,18 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
             which one it is.
     """
     polib = installed("polib")
+
+    def unescaped(match):
+        codes = re.findall(r"x(..)|([0-7]+)", match[2])
+        values = [int(h, 16) if h else int(o, 8) % 256 for h, o in codes]
+        return match[1] + polib.escape(bytes(values).decode(errors="replace"))
+
+    # polib knows no numbers of bytes, such as those of a terminal's colours.
+    content = re.sub(
+        r"(?m)^[^#].*",
+        lambda line: _BYTES.sub(unescaped, line[0]),
+        content,
+    )
     with tempfile.NamedTemporaryFile() as file:
         # Of a content polib opens what it names, and has other line ends.
         file.write(content.encode())
@@ -317,9 +344,10 @@ class TmxCatalog(_XmlCatalog):
         unit, ours, theirs, inline = place
         if theirs is None:
             theirs = ours.makeelement(ours.tag, {_LANG: self._language})
-            theirs.append(ours.makeelement(_child(ours, "seg").tag))
             theirs.tail = ours.tail
             unit.append(theirs)
+        if _child(theirs, "seg") is None:
+            theirs.append(ours.makeelement(_child(ours, "seg").tag))
         _replace(_child(theirs, "seg"), text, inline)
 
 
@@ -355,12 +383,17 @@ def _is_around_text(element):
     )
 
 
-def _end_of(start):
-    """The code beside another that ends what it begins; None: no such."""
-    if not isinstance(start.tag, str) or _name(start) not in _ENDS:
-        return None
-    codes = start.itersiblings(f"{{*}}{_ENDS[_name(start)]}")
-    return next((code for code in codes if _pair(code) == _pair(start)), None)
+def _ends_of(parent):
+    """The codes in an element that end something, by those that begin it."""
+    ends: dict[Any, Any] = {}
+    later: dict[tuple, Any] = {}
+    for code in reversed(parent):
+        if isinstance(code.tag, str):
+            name, pair = _name(code), _pair(code)
+            if (_ENDS.get(name), pair) in later:
+                ends[code] = later[_ENDS[name], pair]
+            later[name, pair] = code
+    return ends
 
 
 def _pair(code):
@@ -377,12 +410,13 @@ def _tagged(element):
     def text_of(parent):
         text = parent.text or ""
         ends: dict[Any, str] = {}
+        ends_of = _ends_of(parent)
         for child in parent:
             tag = ends.get(child, f"{name}{len(elements) + 1}")
             elements[tag] = child
-            if (end := _end_of(child)) is not None:
-                ends[end] = f"/{tag}"
-            if child in ends or end is not None:
+            if child in ends_of:
+                ends[ends_of[child]] = f"/{tag}"
+            if child in ends or child in ends_of:
                 text += f"<{tag}>"
             elif _is_around_text(child):
                 text += f"<{tag}>{text_of(child)}</{tag}>"
@@ -400,8 +434,9 @@ def _replace(element, text, elements):
         element.remove(child)
     element.text = ""
     parents, end = [element], 0
-    names = "|".join(elements) or "(?!)"
-    for match in re.finditer(f"<(/?)({names})(/?)>", text):
+    for match in re.finditer(r"<(/?)(x+\d+)(/?)>", text):
+        if match[2] not in elements:
+            continue
         _append(parents[-1], text[end : match.start()])
         end = match.end()
         code = elements.get(match[1] + match[2])

@@ -109,8 +109,33 @@ def test_a_lost_placeholder_leaves_the_message_alone(tmp_path):
 def test_one_plural_form_is_that_of_all_numbers(tmp_path):
     content = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
     document = read(tmp_path, "zh.po", content)
-    texts = ["一个文件", "%d个文件"]
-    assert 'msgstr[0] "%d个文件"' in rewritten(document, texts)
+    assert document.texts == ["%d files"]
+    assert 'msgstr[0] "%d个文件"' in rewritten(document, ["%d个文件"])
+
+
+def test_a_form_of_several_numbers_names_the_number(tmp_path):
+    rule = "nplurals=2; plural=(n%10!=1)"
+    header = f'msgid ""\nmsgstr ""\n"Plural-Forms: {rule};\\n"\n\n'
+    forms = 'msgstr[0] ""\nmsgstr[1] ""\n'
+    content = f'{header}msgid "a file"\nmsgid_plural "%d files"\n{forms}'
+    assert read(tmp_path, "a.po", content).texts == ["%d files"]
+    content = content.replace("a file", "%d file")
+    assert read(tmp_path, "b.po", content).texts == ["%d file", "%d files"]
+
+
+def test_bytes_by_number_stay(tmp_path):
+    shown = r"\033[1mA\x1b \303\244 \134 \\033"
+    content = (
+        f'# \\1\nmsgid "{shown}"\nmsgstr "{shown}"\n\nmsgid "b"\nmsgstr ""\n'
+    )
+    result = rewritten(read(tmp_path, "a.po", content), ["b"])
+    assert r'msgstr "{}"'.format("\033[1mA\033 ä \\\\ \\\\033") in result
+    assert "# \\1\n" in result
+
+
+def test_a_catalog_without_a_header_names_its_encoding(tmp_path):
+    document = read(tmp_path, "a.po", 'msgid "Open"\nmsgstr ""\n')
+    assert "charset=UTF-8" in rewritten(document, ["Öffnen"])
 
 
 def test_a_form_with_a_translation_stays(tmp_path):
@@ -242,6 +267,15 @@ def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
     assert again.count(crossed) == 2
 
 
+def test_codes_take_no_quadratic_time(tmp_path):
+    ids = range(8000)
+    codes = "".join(f'<bx id="{n}"/>' for n in ids)
+    codes += "a" + "".join(f'<ex id="{n}"/>' for n in ids)
+    content = XLIFF_1.replace(">Open<", f">{codes}<")
+    document = read(tmp_path, "a.xlf", content)
+    assert rewritten(document, document.texts).count("<ex") == 16_000
+
+
 def test_protected_text_is_not_translated(tmp_path):
     inline = '<mrk mtype="protected">A</mrk> of <mrk translate="no">B</mrk>'
     document = read(tmp_path, "a.xlf", XLIFF_1.replace("Open", inline))
@@ -369,8 +403,9 @@ def test_tmx_gets_variants(tmp_path):
         'b</seg></tuv><tuv xml:lang="de"><seg>B<bpt i="1"/></seg></tuv>',
     )
     assert rewritten(document, ["Öffnen", "B<x1/>"]) == expected
-    empty = read(tmp_path, "c.tmx", TMX.replace("Zu", ""))
-    assert "Close" in empty.texts
+    for lost in ("Zu", "<seg>Zu</seg>"):
+        empty = read(tmp_path, "c.tmx", TMX.replace(lost, ""))
+        assert "<seg>Dicht</seg>" in rewritten(empty, ["Auf", "Dicht", "<x1/>"])
     again = read(tmp_path, "b.tmx", expected, overwrite=True)
     assert again.texts == ["Open", "Close", "A <x1/>b"]
     assert "Auf" in rewritten(again, ["Auf", "Zu", "<x1/>"])
