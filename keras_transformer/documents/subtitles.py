@@ -8,6 +8,7 @@ References: WebVTT, W3C Candidate Recommendation; Netflix' Timed Text Style
 Guide for the 42 columns of a line.
 """
 
+import bisect
 import dataclasses
 import html
 import pathlib
@@ -259,14 +260,16 @@ def _spread(text: str, shares: Sequence[int]) -> list[str]:
     ends = [0]
     for unit in units:
         ends.append(ends[-1] + _width(unit))
-    cuts, done = [0], 0
+    cuts, done, whole = [0], 0, sum(shares)
     least = 1 if len(units) >= len(shares) else 0
     for number, share in enumerate(shares[:-1], 1):
         done += share
-        wanted = ends[-1] * done / sum(shares)
+        wanted = ends[-1] * done / whole
+        first = cuts[-1] + least
         last = len(units) - least * (len(shares) - number)
-        left = range(cuts[-1] + least, last + 1)
-        cuts.append(min(left, key=lambda n: abs(ends[n] - wanted)))
+        place = bisect.bisect(ends, wanted, first, last)
+        near = max(first, place - 1), place
+        cuts.append(min(near, key=lambda n: abs(ends[n] - wanted)))
     cuts.append(len(units))
     return [
         "".join(units[start:end]).strip()
@@ -280,9 +283,13 @@ def _wrapped(text):
     units = _units(text)
     # An address may be wider than a line.
     widest = max([_COLUMNS, *map(_width, units)])
-    while True:
-        lines = _spread(text, [1] * count)
-        longest = max(map(_width, lines))
-        if longest <= widest or count >= len(units):
+    for more in range(4):
+        lines = _spread(text, [1] * (count + more))
+        if max(map(_width, lines)) <= widest:
             return [line for line in lines if line] or [""]
-        count += 1
+    lines = [""]
+    for unit in units:
+        if lines[-1] and _width(lines[-1] + unit.rstrip()) > _COLUMNS:
+            lines.append("")
+        lines[-1] += unit
+    return [line.rstrip() for line in lines]

@@ -1,5 +1,7 @@
 """Subtitles: sentences over several cues, and what stays."""
 
+import time
+
 import pytest
 
 from keras_transformer.errors import InputError
@@ -235,6 +237,17 @@ def test_long_translations_are_wrapped(tmp_path, text, count, widest):
     assert len(lines) <= count
     assert " ".join(lines) == text
     assert max(map(len, lines)) <= widest
+
+
+@pytest.mark.parametrize("word", ["word ", "東京都", "incomprehensibilities "])
+def test_a_long_cue_takes_no_quadratic_time(tmp_path, word):
+    text = (word * (40_000 // len(word))).strip()
+    document = read(tmp_path, f"{TIMES}{text}\n")
+    began = time.process_time()
+    lines = rewritten(document, document.texts).splitlines()[1:]
+    assert time.process_time() - began < 2
+    assert (" " if " " in word else "").join(lines) == text
+    assert max(map(len, lines)) <= 42
 
 
 def test_chinese_is_laid_out_by_characters(tmp_path):
