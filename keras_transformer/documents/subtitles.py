@@ -11,6 +11,7 @@ Guide for the 42 columns of a line.
 import bisect
 import dataclasses
 import html
+import itertools
 import pathlib
 import re
 import unicodedata
@@ -32,6 +33,16 @@ _SPEAKER = re.compile(
     r"\s*(?:[-\u2010-\u2015]|(?:>|&gt;){2,}"
     r"|[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}:(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
     re.DOTALL,
+)
+_STYLES = r"(?:<[biu]>|\{\\[^{}\n]*\})*"
+# Text wholly in a tag of a speaker or colour, which may be left open.
+_OWN = re.compile(
+    rf"\s*{_STYLES}(<(font|c(?=\.)|v)\b[^<>]*>)(?:(?!</?\2\b).)*+"
+    r"(?:</\2>(?:</[biu]>)*)?\s*$",
+    re.DOTALL | re.IGNORECASE,
+)
+_OWN_START = re.compile(
+    rf"\n(?={_STYLES}<(?:font|c\.|v)\b)|\s(?=<v\b)", re.IGNORECASE
 )
 _SOUND = re.compile(r"[♪♫#]|[\[(][^\])]*[\])]$")
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
@@ -145,11 +156,10 @@ def _parts(lines) -> Iterator:
 
 
 def _cues(lines, start, end):
-    """The turns of speakers, if each line is one, or else the whole text."""
+    """The turns of speakers, if all of it is turns, or else the whole text."""
     if not lines:
         return
-    turns = len(lines) > 1 and all(map(_begins_turn, lines))
-    for text in lines if turns else ["\n".join(lines)]:
+    for text in _turns("\n".join(lines)):
         # Text and tags in turn.
         pieces = _TAG.split(_LINE_BREAK.sub(" ", text))
         said = [n for n in range(0, len(pieces), 2) if pieces[n].strip()]
@@ -173,6 +183,21 @@ def _cues(lines, start, end):
         inner = " ".join(inner.split())
         is_whole = not speaker and not _SOUND.match(inner)
         yield _Cue(inner, before, after, start, end, is_whole)
+
+
+def _turns(text):
+    turns = re.split(r"\n|\s(?=<v\b)", text)
+    if all(map(_begins_turn, turns)):
+        return turns
+    # Lines of one colour are one speaker's.
+    parts = itertools.groupby(_OWN_START.split(text), _own_tag)
+    own = [(tag, "\n".join(lines)) for tag, lines in parts]
+    return [part for _, part in own] if all(tag for tag, _ in own) else [text]
+
+
+def _own_tag(text):
+    own = _OWN.match(text)
+    return own and own[1]
 
 
 def _begins_turn(line):

@@ -74,6 +74,17 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
         ("<i>- One.</i>\n<i>- Two.</i>", "<i>- ONE.</i>\n<i>- TWO.</i>"),
         ("{\\an8}- Who?\n- Me.", "{\\an8}- WHO?\n- ME."),
         ("<v Ann>Hi.</v>\n<v Bob>Ho.</v>", "<v Ann>HI.</v>\n<v Bob>HO.</v>"),
+        ("<v Ann>Hi</v> <v Bob>Yo</v>", "<v Ann>HI</v>\n<v Bob>YO</v>"),
+        ("<v Ann>Hi\nthere <v Bob>Yo", "<v Ann>HI THERE\n<v Bob>YO"),
+        (
+            '<font color="yellow">Where\nare you?</font>\n'
+            '{\\an8}<i><font color="cyan">Home.</font></i>',
+            '<font color="yellow">WHERE ARE YOU?</font>\n'
+            '{\\an8}<i><font color="cyan">HOME.</font></i>',
+        ),
+        ("<c.x>Hi</c>\n<c.y>Yo</c>", "<c.x>HI</c>\n<c.y>YO</c>"),
+        ("<c.x>A</c>\n<c.x>b</c>", "<c.x><c.x>A B</c></c>"),
+        ("<c.x>A</c>\n<c.y>b</c> c", "<c.x><c.y>A B C</c></c>"),
     ],
 )
 def test_no_half_of_a_pair_of_tags_stays(tmp_path, line, expected):
