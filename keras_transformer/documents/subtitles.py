@@ -34,6 +34,8 @@ _SPEAKER = re.compile(
     r"|[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}:(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
     re.DOTALL,
 )
+# Tags of ruby, and the readings within, which no translation has.
+_RUBY = re.compile(r"<r[tp]\b[^<>]*>[^<>]*(?:</r[tp]>)?|</?ruby\b[^<>]*>")
 _STYLES = r"(?:<[biu]>|\{\\[^{}\n]*\})*"
 # Text wholly in a tag of a speaker or colour, which may be left open.
 _OWN = re.compile(
@@ -159,7 +161,7 @@ def _cues(lines, start, end):
     """The turns of speakers, if all of it is turns, or else the whole text."""
     if not lines:
         return
-    for text in _turns("\n".join(lines)):
+    for text in _turns(_RUBY.sub("", "\n".join(lines))):
         # Text and tags in turn.
         pieces = _TAG.split(_LINE_BREAK.sub(" ", text))
         said = [n for n in range(0, len(pieces), 2) if pieces[n].strip()]

@@ -142,6 +142,13 @@ def test_what_is_not_text_stays(tmp_path, newline, mark):
             ["hello and welcome"],
             f"WEBVTT\n\n{TIMES}<c><c>hello and welcome</c></c>\n",
         ),
+        # No translation has a reading.
+        (
+            f"WEBVTT\n\n{TIMES}<ruby>東<rp>(<rt>とう</rt><rp>)</rp>京<rt>"
+            "きょう</ruby>に行く。",
+            ["東京に行く。"],
+            f"WEBVTT\n\n{TIMES}東京に行く。",
+        ),
         # Korean has spaces.
         (
             f"1\n{TIMES}나는 오늘 아침에\n\n2\n{SECOND}학교에 갔다.\n",
