@@ -39,13 +39,15 @@ _RUBY = re.compile(r"<r[tp]\b[^<>]*>[^<>]*(?:</r[tp]>)?|</?ruby\b[^<>]*>")
 _STYLES = r"(?:<[biu]>|\{\\[^{}\n]*\})*"
 # Text wholly in a tag of a speaker or colour, which may be left open.
 _OWN = re.compile(
-    rf"\s*{_STYLES}(<(font|c(?=\.)|v)\b[^<>]*>)(?:(?!</?\2\b).)*+"
+    rf"\s*{_STYLES}(<(font|c(?=\.)|v)\b[^<>]*>)(?:(?!</?\2\b).|</\2>\s*\1)*+"
     r"(?:</\2>(?:</[biu]>)*)?\s*$",
     re.DOTALL | re.IGNORECASE,
 )
 _OWN_START = re.compile(
     rf"\n(?={_STYLES}<(?:font|c\.|v)\b)|\s(?=<v\b)", re.IGNORECASE
 )
+# `<v Ann>`, and `\an8` and `\pos(1,2)` in braces.
+_FRAME = re.compile(r"<v\b[^<>]*>|\\(?:an?\d|pos|move)[^{}\\]*")
 _SOUND = re.compile(r"[♪♫#]|[\[(][^\])]*[\])]$")
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
 _NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
@@ -66,6 +68,7 @@ class _Cue:
     start: float
     end: float
     is_whole: bool  # neither a speaker's turn in a dialogue nor a sound
+    frame: tuple[str | None, ...] = ()  # its speaker and place
 
 
 class Subtitles:
@@ -154,10 +157,12 @@ def _parts(lines) -> Iterator:
                 number -= number > begin and lines[number - 1].strip().isdigit()
                 break
             number += 1
-        yield list(_cues(lines[begin:number], *map(_seconds, times.groups())))
+        span = map(_seconds, times.groups())
+        settings = lines[begin - 1][times.end() :].strip()
+        yield list(_cues(lines[begin:number], settings, *span))
 
 
-def _cues(lines, start, end):
+def _cues(lines, settings, start, end):
     """The turns of speakers, if all of it is turns, or else the whole text."""
     if not lines:
         return
@@ -169,6 +174,7 @@ def _cues(lines, start, end):
             yield _Cue("", text, "", start, end, False)
             continue
         before = "".join(pieces[: said[0]])
+        frame = settings, _own_tag(text), *_FRAME.findall(before)
         inner = "".join(pieces[said[0] : said[-1] + 1 : 2])
         after = "".join(pieces[said[-1] + 1 :])
         # A tag within the text goes to its ends, where its partner is.
@@ -184,7 +190,7 @@ def _cues(lines, start, end):
             inner = inner[speaker.end() :]
         inner = " ".join(inner.split())
         is_whole = not speaker and not _SOUND.match(inner)
-        yield _Cue(inner, before, after, start, end, is_whole)
+        yield _Cue(inner, before, after, start, end, is_whole, frame)
 
 
 def _turns(text):
@@ -241,6 +247,7 @@ def _goes_on(group, cue, has_stops):
     end = last.text[-1]
     return (
         cue.is_whole
+        and cue.frame == last.frame
         and (has_stops or not is_unspaced(end) or end in _COMMAS)
         and not _SOUND.match(last.text)
         and not _SENTENCE_END.search(last.text)

@@ -157,6 +157,18 @@ def test_what_is_not_text_stays(tmp_path, newline, mark):
         ),
         # Cues far apart are apart.
         (cues(*["and then"] * 3, between=3), ["and then"] * 3, None),
+        # One speaker in one colour.
+        (
+            cues("<c.a>I</c>", "<c.a>am</c>\n<c.a>so</c>"),
+            ["I am so"],
+            cues("<c.a>I</c>", "<c.a><c.a>am so</c></c>"),
+        ),
+        # Cues at different places are apart.
+        (
+            f"{TIMES[:-1]} line:0\nand\n\n{SECOND[:-1]} line:9\nthen\n",
+            ["and", "then"],
+            None,
+        ),
     ],
 )
 def test_what_is_around_a_text_stays(tmp_path, content, texts, again):
@@ -179,6 +191,10 @@ def test_what_is_around_a_text_stays(tmp_path, content, texts, again):
         ),
         (["DR. NO: Come\nANN: Why"], ["Come", "Why"]),
         (["and it is", "5:30 now"], ["and it is 5:30 now"]),
+        (["<v Ann>Where", "<v Bob>at", "<v Bob>home"], ["Where", "at home"]),
+        (["<c.a>Where</c>", "<c.b>home</c>"], ["Where", "home"]),
+        (["{\\an8}Where", "are", "{\\i1}you"], ["Where", "are you"]),
+        (["{\\pos(1,2)}I", "{\\pos(1,3)}am"], ["I", "am"]),
         (["THE END:", "IT IS"], ["THE END: IT IS"]),
         ([">> HERE IS", ">> THANK YOU"], ["HERE IS", "THANK YOU"]),
     ],
