@@ -37,10 +37,11 @@ _SPEAKER = re.compile(
 # Tags of ruby, and the readings within, which no translation has.
 _RUBY = re.compile(r"<r[tp]\b[^<>]*>[^<>]*(?:</r[tp]>)?|</?ruby\b[^<>]*>")
 _STYLES = r"(?:<[biu]>|\{\\[^{}\n]*\})*"
-# Text wholly in a tag of a speaker or colour, which may be left open.
+# Text wholly in a tag of a speaker or colour, which may be left open. What was
+# looked at is taken as a whole: before Python 3.11.5 `*+` forgets it.
 _OWN = re.compile(
-    rf"\s*{_STYLES}(<(font|c(?=\.)|v)\b[^<>]*>)(?:(?!</?\2\b).|</\2>\s*\1)*+"
-    r"(?:</\2>(?:</[biu]>)*)?\s*$",
+    rf"\s*{_STYLES}(<(font|c(?=\.)|v)\b[^<>]*>)"
+    r"(?=((?:(?!</?\2\b).|</\2>\s*\1)*))\3(?:</\2>(?:</[biu]>)*)?\s*$",
     re.DOTALL | re.IGNORECASE,
 )
 _OWN_START = re.compile(
