@@ -28,6 +28,7 @@ def module(tmp_path, monkeypatch):
     sys.meta_path[:] = before
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "code",
     [

@@ -6,6 +6,7 @@ import keras_transformer as kt
 from keras_transformer.errors import InputError
 
 
+@pytest.mark.medium
 def test_a_run_may_have_another_search(folder):
     greedy = kt.DecodingConfig(beam_size=1)
     run = kt.load(folder, decoding=greedy)

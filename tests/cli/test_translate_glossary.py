@@ -82,6 +82,7 @@ def test_python(folder, expected):
     assert result.source == LINES[0]
 
 
+@pytest.mark.medium
 def test_document(folder, expected):
     text = "".join(f"{line}\t1\n" for line in ["text", *LINES[:3]])
     (folder / "in.tsv").write_text(text)

@@ -128,6 +128,7 @@ def test_a_line_that_is_too_long_is_reported(translate, write):
     assert [v["truncated"] for v in parsed(lines)] == [False, True, False]
 
 
+@pytest.mark.medium
 def test_the_search_takes_every_key_and_options_outdo_them(translate):
     keys = ["banned_tokens=[two, one]", "max_length=3", "beam_size=1"]
     options = [f"--set=decoding.{key}" for key in keys]

@@ -180,6 +180,7 @@ def test_leaked_pairs_are_removed_from_training(
     assert prepared.report["dev_overlap"] == overlap
 
 
+@pytest.mark.medium
 def test_held_out_files_guard_training_too(write, corpus, pairs, tmp_path):
     config = word_data(remove_leaked="pair")
     held_out = [write("test.tsv", pairs[2:])]

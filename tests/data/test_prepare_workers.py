@@ -130,6 +130,7 @@ def preparing(corpus, tmp_path):
     process.communicate()
 
 
+@pytest.mark.medium
 def test_an_interrupted_preparation_leaves_nothing(preparing):
     process, workers, folder = preparing
     process.send_signal(signal.SIGTERM)

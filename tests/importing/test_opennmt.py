@@ -136,6 +136,7 @@ ARGUMENTS = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [

@@ -65,6 +65,7 @@ def test_a_model_of_another_scope_is_read():
     np.testing.assert_allclose(logits, model(inputs), atol=1e-4)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_predict_equals_the_model_up_to_padding(variant):
     functions = IncrementalTransformer(shared_transformer(variant))

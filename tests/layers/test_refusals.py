@@ -89,6 +89,7 @@ MASKS = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize(
     "convert",
@@ -105,6 +106,7 @@ def test_a_mask_of_floats_is_refused(name, convert):
         call(**{argument: convert(mask)})
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", MASKS)
 def test_a_mask_of_integers_is_one_of_booleans(name):
     call, argument, mask = MASKS[name]

@@ -153,6 +153,7 @@ def test_what_would_repeat_is_forbidden(size, ids, forbidden):
     assert set(allowed) == every - set(forbidden)
 
 
+@pytest.mark.medium
 @BEAMS
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_no_sequence_occurs_twice(size, beam_size):

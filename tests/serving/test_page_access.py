@@ -47,6 +47,7 @@ def test_the_language_can_be_switched_and_is_remembered(open_page):
     expect(page.get_by_label("页面语言")).to_have_value("zh")
 
 
+@pytest.mark.medium
 def test_both_languages_say_everything(open_page):
     page = open_page()
     used, messages = page.evaluate(

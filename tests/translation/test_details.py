@@ -76,6 +76,7 @@ def best(translator, texts=TEXTS):
     return text(translator.translate(tf.constant(texts))["translation"].numpy())
 
 
+@pytest.mark.medium
 def test_unknown_tokens_become_the_words_attended_to():
     assert best(scripted(4, UNK_ID, 5)) == ["a⁇b", "", "a⁇b", "a⁇b"]
     subject = scripted(4, UNK_ID, 5, replace_unknown=True)
@@ -117,6 +118,7 @@ def test_a_token_of_space_has_its_place_in_the_source():
     assert tokens == [["", "a", " ", "b", ""], ["", "a", "", "", ""]]
 
 
+@pytest.mark.medium
 def test_details_agree_with_translate_and_nbest(trained):
     found = numpy(traced(details, trained)(tf.constant(TEXTS)))
     expected = numpy(trained.nbest(tf.constant(TEXTS)))
