@@ -5,7 +5,7 @@ import functools
 import os
 import pathlib
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from keras_transformer.config.decoding import DecodingConfig
@@ -147,9 +147,7 @@ def _measure_run(run, columns, scoring, progress):
     """
     models = run.load_models()
     translator = run.new_translator(models=models)
-    pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
-    if (placeholders := translator.placeholders) is not None:
-        pairs = mask_pairs(pairs, placeholders)
+    pairs = _as_read(columns, translator.placeholders)
     max_length = min(
         one.config.model.max_length
         for one in (run, *map(Run.load, run.ensemble))
@@ -163,12 +161,19 @@ def _measure_run(run, columns, scoring, progress):
             translator, splitter=translator.splitter(run.config.data)
         ),
         columns,
+        [reference for _, reference in pairs],
         run,
         max_length,
         run.search,
         scoring,
         progress,
     )
+
+
+def _as_read(columns, placeholders):
+    """Pairs with symbols in place of markup, unless `placeholders` is None."""
+    pairs = list(zip(*columns, strict=True))
+    return pairs if placeholders is None else mask_pairs(pairs, placeholders)
 
 
 def measure_ctranslate2(
@@ -190,9 +195,7 @@ def measure_ctranslate2(
     Raises:
         InputError: no source has a token that the model sees.
     """
-    pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
-    if (placeholders := translator.placeholders) is not None:
-        pairs = mask_pairs(pairs, placeholders)
+    pairs = _as_read(columns, translator.placeholders)
     sources, references = map(list, zip(*pairs, strict=True))
     decoding = translator.decoding
     scored = []
@@ -210,6 +213,7 @@ def measure_ctranslate2(
         (-sum(values) / len(values), len(values)),
         translator.results,
         columns,
+        references,
         translator,
         model.max_length,
         decoding,

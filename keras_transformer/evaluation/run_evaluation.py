@@ -13,7 +13,6 @@ import tensorflow as tf
 from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.masking import mask_pairs
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import (
@@ -100,6 +99,7 @@ def evaluation_of(
     loss: tuple[float, int],
     translate: Callable[[list[str]], list[Translation]],
     columns: tuple[list[str], list[str]],
+    read: list[str],
     model: Any,
     max_length: int,
     decoding: DecodingConfig,
@@ -112,6 +112,7 @@ def evaluation_of(
         loss: cross-entropy, and the number of tokens.
         translate: from a list of lines to as many results.
         columns: sources and references, of which none is blank.
+        read: the references as the model reads them, with symbols if it has.
         model: gives the target's tokenizer, and the data's configuration.
         max_length: of the model, or of an ensemble's shortest.
         decoding: the search of `translate`.
@@ -135,12 +136,6 @@ def evaluation_of(
     ]
     seconds = time.perf_counter() - started
     lines = [result.hypotheses[0].text for result in results]
-    read = references
-    data = model.config.data
-    if data.symbols:
-        # As the model reads them.
-        pairs = zip(sources, references, strict=True)
-        read = [one for _, one in mask_pairs(pairs, data.markup_patterns)]
     ids = model.target_tokenizer.tokenize(encoded(read))  # (N, None)
     # Without START or END, whichever frames it.
     cut = (ids.row_lengths() > max_length - 1).numpy()

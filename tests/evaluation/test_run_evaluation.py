@@ -104,7 +104,7 @@ def test_references_are_truncated_by_the_model_that_reads_them(
     model = Blind(True)
     columns = ["a", "b"], ["x", "xx"]
     found = evaluation_of(
-        *((1.0, 5), model.results, columns, model, longest),
-        *(model.decoding, None, None),
+        *((1.0, 5), model.results, columns, columns[1]),
+        *(model, longest, model.decoding, None, None),
     )
     assert found.truncated == truncated
