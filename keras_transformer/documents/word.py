@@ -1,7 +1,8 @@
 """Word: paragraphs of .docx files, with the formatting of their runs.
 
 The formatting that most of a paragraph has is plain; runs of another and links
-are tags of its text. Pictures, notes, fields and breaks are marks, too.
+are tags of its text, and within a link most of its own is plain. Pictures,
+notes and breaks are marks, too.
 """
 
 import collections
@@ -26,10 +27,13 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _CONTAINERS = {
     f"{_W}{name}"
     for name in (
-        "bdo customXml dir hyperlink ins moveTo sdt sdtContent smartTag"
+        "bdo customXml dir fldSimple hyperlink ins moveTo sdt sdtContent "
+        "smartTag"
     ).split()
 }
-_PROPERTIES = {f"{_W}{name}Pr" for name in ("customXml", "sdt", "sdtEnd")}
+_PROPERTIES = {
+    f"{_W}{name}" for name in ("customXmlPr", "pPr", "sdtPr", "sdtEndPr")
+}
 _OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
 # Of no use beside another text.
 _DROPPED = {
@@ -38,7 +42,7 @@ _DROPPED = {
 }
 
 _NO_LETTERS = re.compile(r"(?:[\d_]|[^\w\s])+")
-_IN_FIELDS = "in fields, or in links with breaks"
+_WITH_RUBY = "with ruby"
 
 
 class WordDocument:
@@ -69,7 +73,7 @@ class WordDocument:
         self._paragraphs = [p for p in paragraphs if p.has_letters]
         self.texts = [paragraph.text for paragraph in self._paragraphs]
         left = sum(paragraph.left for paragraph in paragraphs)
-        self.skipped: dict[str, int] = {_IN_FIELDS: left} if left else {}
+        self.skipped: dict[str, int] = {_WITH_RUBY: left} if left else {}
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
@@ -104,45 +108,52 @@ class _Paragraph:
 
     def __init__(self, element):
         self._element = element
+        self.left = 0
         _split_runs(element)
-        pieces = _with_numbers([*_pieces(element)])
-        texts = "".join(text for _, text in pieces if text is not None)
-        self.has_letters = any(map(str.isalpha, texts))
-        self.left = sum(
-            text is None and _has_letters(child, element)
-            for children, text in pieces
-            for child in children
-        )
-        name = unused_tag(texts)
-        self._tag = re.compile(rf"<(/?){name}(\d+)(/?)>")
-        # By the numbers of tags; the plain run has 0.
+        texts = "".join(text.text or "" for text in element.iter(f"{_W}t"))
+        self._name = unused_tag(texts)
+        self._tag = re.compile(rf"<(/?){self._name}(\d+)(/?)>")
+        # By the numbers of tags; 0: what is in no tag.
         self._runs: dict[int, Any] = {}
+        self._containers: dict[int, Any] = {0: element}
         # By what is in tags: "1", and "/1" if it begins something.
         self._codes: dict[str, list] = {}
-        self.text = "".join(self._tagged(pieces, name))
+        self._numbers = itertools.count(1)
+        self.text = "".join(self._tagged(0))
+        self.has_letters = any(map(str.isalpha, self._tag.sub("", self.text)))
 
-    def _tagged(self, pieces, name):
-        """Yields the texts and tags of pieces."""
+    def _tagged(self, container):
+        """Yields the texts and tags in the container of a number."""
+        content = _innermost(self._containers[container])
+        pieces = _with_numbers([*_pieces(content)])
         plain, pairs = _plain_formatting(pieces), _pairs(pieces)
         starts: dict[Any, int] = {}  # of ends
-        groups = itertools.groupby(pieces, key=_group)
-        for number, (formatting, group) in enumerate(groups, 1):
+        for formatting, group in itertools.groupby(pieces, key=_group):
+            number = next(self._numbers)
             children, text = next(group)
-            first = children[0]
+            first, tag = children[0], f"{self._name}{number}"
             if text is not None:
                 text += "".join(text for _, text in group)
-                number = 0 if formatting == plain else number
+                if formatting == plain:
+                    number = container
                 self._runs.setdefault(number, first)
-                tag = f"{name}{number}"
-                yield f"<{tag}>{text}</{tag}>" if number else text
+                yield text if number == container else f"<{tag}>{text}</{tag}>"
             elif first in starts:
                 self._codes[f"/{starts[first]}"] = children
-                yield f"</{name}{starts[first]}>"
+                yield f"</{self._name}{starts[first]}>"
+            elif _has_text(first):
+                self._containers[number] = first
+                yield f"<{tag}>"
+                yield from self._tagged(number)
+                yield f"</{tag}>"
             else:
+                self.left += sum(
+                    _has_letters(c, self._element) for c in children
+                )
                 self._codes[f"{number}"] = children
                 end = pairs.get(first)
                 starts[end] = number
-                yield f"<{name}{number}{'/' if end is None else ''}>"
+                yield f"<{tag}{'/' if end is None else ''}>"
 
     def replace(self, text):
         """Puts a translation in place of the text.
@@ -151,42 +162,64 @@ class _Paragraph:
         then some may be missing, and others are passed over.
         """
         own = {match[0] for match in self._tag.finditer(self.text)}
-        for child in list(self._element):
-            if child.tag != f"{_W}pPr":
-                self._element.remove(child)
-        numbers, end = [0], 0
+        for container in self._containers.values():
+            content = _innermost(container)
+            for child in _content(content):
+                content.remove(child)
+        open_tags = [(0, _innermost(self._element))]
+        end = 0
         for match in self._tag.finditer(text):
-            self._add(text[end : match.start()], numbers[-1])
+            self._add(text[end : match.start()], *open_tags[-1])
             end = match.end()
             if match[0] not in own:
                 continue
+            parent = open_tags[-1][1]
             if codes := self._codes.get(match[1] + match[2]):
-                self._element.extend(codes)
+                parent.extend(codes)
             elif match[1]:
-                numbers = numbers[:-1] or [0]
+                open_tags = open_tags[:-1] or open_tags
             else:
-                numbers.append(int(match[2]))
-        self._add(text[end:], 0)
+                number = int(match[2])
+                if number in self._containers:
+                    element = copy.deepcopy(self._containers[number])
+                    parent.append(element)
+                    parent = _innermost(element)
+                open_tags.append((number, parent))
+        self._add(text[end:], *open_tags[0])
 
-    def _add(self, text, number):
+    def _add(self, text, number, parent):
         """Adds a text in the formatting of the tag of a number."""
         if not text:
             return
-        element = copy.deepcopy(self._runs[number])
-        run, *others = element.iter(f"{_W}r")
-        for other in others:
-            other.getparent().remove(other)
-        place, *others = run.iter(f"{_W}t")
-        for other in others:
-            run.remove(other)
+        if number in self._runs:
+            run = copy.deepcopy(self._runs[number])
+        else:  # There was no text, only links.
+            run = parent.makeelement(f"{_W}r")
+            run.append(run.makeelement(f"{_W}t"))
+        place = run.find(f"{_W}t")
         place.text = text
         place.set(_SPACE, "preserve")
-        self._element.append(element)
+        parent.append(run)
+
+
+def _content(element):
+    """A list of an element's children that are no properties of it."""
+    return [child for child in element if child.tag not in _PROPERTIES]
+
+
+def _innermost(element):
+    """An element, or the one that all its content is in."""
+    content = _content(element)
+    if len(content) == 1 and content[0].tag in _CONTAINERS:
+        return _innermost(content[0])
+    return element
 
 
 def _split_runs(parent):
     """Gives tabs and breaks that are beside text in a run runs of their own."""
     for run in list(parent):
+        if run.tag in _DROPPED:
+            parent.remove(run)
         if run.tag in _CONTAINERS:
             _split_runs(run)
         if run.tag != f"{_W}r":
@@ -206,16 +239,14 @@ def _split_runs(parent):
             run.addnext(part)
 
 
-def _pieces(paragraph):
-    """Yields lists of a paragraph's children, and the text of each or None.
+def _pieces(parent):
+    """Yields lists of an element's children, and the text of each or None.
 
     A field's children up to its result stay together.
     """
     codes: list = []
     depth = 0  # of fields whose results have not begun
-    for child in paragraph:
-        if child.tag == f"{_W}pPr" or child.tag in _DROPPED:
-            continue
+    for child in _content(parent):
         kind = _field_code(child)
         if kind == "begin":
             depth += 1
@@ -288,12 +319,7 @@ def _plain_formatting(pieces):
     for (first, *_), text in pieces:
         if text is not None:
             lengths[_formatting(first)] += len(text)
-    # Not a link's, whose formatting is the link itself.
-    return max(
-        lengths,
-        key=lambda key: (isinstance(key, str), lengths[key]),
-        default=None,
-    )
+    return max(lengths, key=lengths.__getitem__, default=None)
 
 
 def _group(piece):
@@ -303,17 +329,18 @@ def _group(piece):
 
 
 def _text_of(element):
-    """The text of a run, or of what has only such; None: of others."""
-    if element.tag in _CONTAINERS:
-        passed = _DROPPED | _PROPERTIES
-        texts = [_text_of(c) for c in element if c.tag not in passed]
-        return None if None in texts or not texts else "".join(texts)
+    """The text of a run of nothing else; None: of others."""
     if element.tag != f"{_W}r":
         return None
     content = [child for child in element if child.tag != f"{_W}rPr"]
     if not content or any(child.tag != f"{_W}t" for child in content):
         return None
     return "".join(child.text or "" for child in content)
+
+
+def _has_text(mark):
+    """True if a mark is a container of runs with text."""
+    return mark.tag in _CONTAINERS and mark.find(f".//{_W}t") is not None
 
 
 def _has_letters(mark, paragraph):
@@ -326,11 +353,9 @@ def _has_letters(mark, paragraph):
     )
 
 
-def _formatting(element):
-    """What tells the formatting of runs apart; others are their own."""
-    if element.tag != f"{_W}r":
-        return element
-    properties = element.find(f"{_W}rPr")
+def _formatting(run):
+    """What tells the formatting of runs apart."""
+    properties = run.find(f"{_W}rPr")
     return "".join(
         f"{child.tag}{sorted(child.attrib.items())}"
         for child in (() if properties is None else properties)

@@ -98,6 +98,7 @@ def raised(text):
 FORM = f"<w:sdt><w:sdtPr/><w:sdtContent>{run('Ann')}</w:sdtContent></w:sdt>"
 LINK = f"<w:hyperlink>{run('a')}<w:r><w:br/></w:r>{run('b')}</w:hyperlink>"
 FIELD = f'<w:fldSimple w:instr="REF">{run("Table")}</w:fldSimple>'
+RUBY = f"<w:r><w:ruby><w:rubyBase>{run('字')}</w:rubyBase></w:ruby></w:r>"
 BOX = f"<w:r><w:pict><w:p>{run('Box')}</w:p></w:pict></w:r>"
 
 
@@ -171,7 +172,7 @@ NESTED = (
                 f"<w:{name}>{run(name)}</w:{name}>"
                 for name in ("dir", "bdo", "customXml")
             ),
-            ["<x1>dir</x1><x2>bdo</x2>customXml"],
+            ["<x1>dir</x1><x3>bdo</x3><x5>customXml</x5>"],
             0,
         ),
         (
@@ -180,16 +181,24 @@ NESTED = (
             ["One-time steam"],
             0,
         ),
-        # A link is never the plain text.
+        # Most of a link's text is plain within it.
         (
             f"{run('Read ')}<w:hyperlink>{run('the whole report')}"
             f"</w:hyperlink>{run(' today.')}",
             ["Read <x2>the whole report</x2> today."],
             0,
         ),
-        (run("See ") + LINK, ["See <x2/>"], 1),
-        (LINK, [], 1),
-        (run("See ") + FIELD, ["See <x2/>"], 1),
+        (
+            f"{run('Read ')}<w:ins>{run('the ')}{raised('whole')}"
+            f"{run(' report')}</w:ins>{run(' today.')}",
+            ["Read <x2>the <x4>whole</x4> report</x2> today."],
+            0,
+        ),
+        (f"<w:ins>{LINK}</w:ins>", ["a<x2/>b"], 0),
+        (LINK * 2, ["<x1>a<x3/>b</x1><x5>a<x7/>b</x5>"], 0),
+        (run("See ") + LINK, ["See <x2>a<x4/>b</x2>"], 0),
+        (run("See ") + FIELD, ["See <x2>Table</x2>"], 0),
+        (run("A ") + RUBY, ["A <x2/>"], 1),
         (run("A ") + BOX, ["A <x2/>", "Box"], 0),
         (NOTED, ["<x1>A red <x3>car</x3></x1> now"], 0),
         (CROSSING, ["<x1>A <x3/>red</x1> car<x7/>"], 0),
@@ -210,6 +219,26 @@ def test_text_in_elements_is_translated_or_counted(
     assert read(tmp_path, "b.docx", again).texts == [
         text.replace("A", "B") for text in texts
     ]
+
+
+def test_a_link_keeps_the_formatting_within_it(tmp_path):
+    link = f"<w:hyperlink>{run('the very ')}{raised('whole')}</w:hyperlink>"
+    form = f"<w:sdt><w:sdtPr/><w:sdtContent>{link}</w:sdtContent></w:sdt>"
+    opened = document_of(tmp_path, f"{run('Read ')}{form}{run(' today')}")
+    (text,) = opened.texts
+    assert text == "Read <x2>the very <x4>whole</x4></x2> today"
+    text = "Heute <x2>den <x4>ganzen</x4></x2> lesen"
+    (content,) = opened.translated([text])
+    xml = docx.Document(io.BytesIO(content)).paragraphs[0]._p.xml
+    names = re.findall("<(/?w:(?:sdt|sdtContent|hyperlink|t))\\b", xml)
+    inner = "w:t /w:t w:t /w:t"
+    assert (
+        names
+        == (
+            f"w:t /w:t w:sdt w:sdtContent w:hyperlink {inner} /w:hyperlink "
+            "/w:sdtContent /w:sdt w:t /w:t"
+        ).split()
+    )
 
 
 @pytest.mark.parametrize(
