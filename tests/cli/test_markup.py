@@ -13,6 +13,7 @@ from keras_transformer.data.prepared import PreparedData
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.errors import InputError
 from keras_transformer.symbols import MARKUP_SYMBOLS
+from keras_transformer.system.machine import multiplies_int8
 from keras_transformer.translation.details import (
     align,
     details,
@@ -248,9 +249,11 @@ def test_export_and_server(run, tmp_path, precision):
     pair = ("Press <b>OK</b>.", "<b>OK</b> drücken.")
     [expected] = pair_scorer(kt.load(run.folder).new_translator())([pair])
     found = translator.score(*([side] for side in pair))
-    assert found["log_probability"][0] == pytest.approx(
-        expected.log_probability, rel=0.02 if options else 1e-4
-    )
+    # Without VNNI sums of int8 products are cut off.
+    if precision != "int8" or multiplies_int8():
+        assert found["log_probability"][0] == pytest.approx(
+            expected.log_probability, rel=0.02 if options else 1e-4
+        )
     servable = Servable("m", 1, report.path)
     texts = [text.encode() for text in TEXTS]
     masked = mask_pair((TEXTS[0], TEXTS[0]))[0][0]
