@@ -27,7 +27,11 @@ from keras_transformer.documents.markup import (
     unused_tag,
 )
 from keras_transformer.errors import InputError, shown
-from keras_transformer.languages import tag_of_language
+from keras_transformer.languages import (
+    is_tag,
+    same_language,
+    tag_of_language,
+)
 from keras_transformer.system.files import read_bytes
 
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
@@ -104,6 +108,13 @@ class _Catalog:
         raise NotImplementedError
 
 
+def _require_language(path, name, found, wanted):
+    """Refuses a file that says another language than the model's."""
+    tags = [str(found).partition("@")[0], wanted]  # gettext's "sr@latin"
+    if all(map(is_tag, tags)) and not same_language(*tags):
+        raise InputError(f"{path}: {name} must be {wanted}. Received: {found}")
+
+
 # Not after a backslash that is one itself.
 _BYTES = re.compile(
     r"(?<!\\)((?:\\\\)*)((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}))+)"
@@ -116,13 +127,17 @@ class GettextCatalog(_Catalog):
     A header that leaves the language open gets it.
 
     Raises:
-        InputError: polib isn't installed, or the file is damaged.
+        InputError: polib isn't installed, or the file is damaged or of
+            another language.
     """
 
     def _read(self, path, languages, overwrite):
         self._file = parse_po(read_text(path), path)
-        if languages and self._file.metadata.get("Language") == "":
+        language = self._file.metadata.get("Language")
+        if languages and language == "":
             self._file.metadata["Language"] = languages[1].replace("-", "_")
+        elif languages:
+            _require_language(path, "its Language", language, languages[1])
         for entry in self._file:
             if entry.obsolete or (entry.translated() and not overwrite):
                 continue
@@ -254,7 +269,8 @@ class XliffCatalog(_XmlCatalog):
     """An XLIFF file of version 1.2 or 2; targets are marked for review.
 
     Raises:
-        InputError: lxml isn't installed, or the file is damaged.
+        InputError: lxml isn't installed, or the file is damaged or of other
+            languages.
     """
 
     def _read(self, path, languages, overwrite):
@@ -265,8 +281,14 @@ class XliffCatalog(_XmlCatalog):
             )
         self._is_2 = root.get("version", "1.2").startswith("2")
         unit_name = "segment" if self._is_2 else "trans-unit"
-        if languages and self._is_2 and not root.get("trgLang"):
-            root.set("trgLang", languages[1])
+        names, element = ("source-language", "target-language"), "{*}file"
+        if self._is_2:
+            names, element = ("srcLang", "trgLang"), "{*}xliff"
+        for file in root.iter(element) if languages else ():
+            for name, language in zip(names, languages, strict=True):
+                _require_language(path, name, file.get(name), language)
+            if self._is_2 and not file.get(names[1]):
+                file.set(names[1], languages[1])
         for unit in root.iter(f"{{*}}{unit_name}"):
             for source, target in _segments(unit):
                 has_target = (

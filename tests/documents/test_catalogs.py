@@ -162,6 +162,9 @@ def test_a_catalog_names_its_encoding_and_language(tmp_path):
     result = rewritten(document, ["bom"])
     assert "charset=UTF-8" in result
     assert "Language: pt_BR" in result
+    for language in ("pt@latin", "Portuguese"):
+        other = content.replace("Language: ", f"Language: {language}")
+        assert read(tmp_path, "a.po", other, languages=("en", "pt")).texts
 
 
 def test_lines_of_a_catalog_end_where_gettext_ends_them(tmp_path):
@@ -441,6 +444,24 @@ def test_entities_are_not_expanded(tmp_path, content):
             'msgid "a"\nmsgid_plural "b"\nmsgstr "c"',
             {},
             r"no msgstr\[0\] of",
+        ),
+        (
+            "a.po",
+            'msgid ""\nmsgstr "Language: fr_FR\\n"\n',
+            {},
+            "its Language must be de. Received: fr_FR",
+        ),
+        (
+            "a.xlf",
+            XLIFF_1,
+            {"languages": ("cs", "de")},
+            "source-language must be cs. Received: en",
+        ),
+        (
+            "a.xlf",
+            XLIFF_2.replace('"en" v', '"en" trgLang="fr" v'),
+            {},
+            "trgLang must be de. Received: fr",
         ),
         ("a.xlf", "<xliff", {}, "damaged XML"),
         ("a.xlf", "", {}, "damaged XML"),
