@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from keras_transformer.config import Config
 from keras_transformer.config.presets import AUTO, CHOICES, chosen, resolved
 from keras_transformer.errors import InputError, shown
-from keras_transformer.system.files import read_json, read_yaml, write_json
+from keras_transformer.system.files import read_json, write_json
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
@@ -161,7 +161,7 @@ def run_config(
             f"{folder}: {kind}. Expected what `keras-transformer train --out` "
             "wrote"
         )
-    return Config().updated(read_yaml(path), str(path))
+    return Config.read(folder)
 
 
 def open_run(

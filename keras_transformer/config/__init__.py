@@ -6,6 +6,8 @@ live in `keras_transformer.config.presets`.
 """
 
 import dataclasses
+import os
+import pathlib
 
 import yaml
 
@@ -20,6 +22,7 @@ from keras_transformer.config.validation import (
     typed,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.system.files import read_yaml
 
 __all__ = [
     "Config",
@@ -38,6 +41,16 @@ class Config:
     data: DataConfig = DataConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike) -> "Config":
+        """The configuration that a run's folder holds.
+
+        Raises:
+            InputError: the file is missing, damaged or of unknown keys.
+        """
+        path = pathlib.Path(folder) / "config.yaml"
+        return cls().updated(read_yaml(path), str(path))
 
     def to_dict(self) -> dict:
         """The same as JSON and YAML hold it."""

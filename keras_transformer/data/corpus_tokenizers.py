@@ -19,7 +19,6 @@ from keras_transformer.languages import (
     is_korean,
     is_simplified_chinese,
 )
-from keras_transformer.system.files import read_yaml
 from keras_transformer.text.lookup import DEFAULT_SIZE, LookupTokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 from keras_transformer.text.tokenizer_training import (
@@ -60,8 +59,7 @@ def tokenizer_settings(folder: str | os.PathLike) -> dict:
     """
     folder = pathlib.Path(folder)
     if (folder / "config.yaml").is_file():
-        where = folder / "config.yaml"
-        config = Config().updated(read_yaml(where), str(where)).data
+        config = Config.read(folder).data
     else:
         config = PreparedData.load(folder).config
     values = dataclasses.asdict(config)

@@ -19,7 +19,8 @@ from keras_transformer.errors import InputError
 from keras_transformer.system.leftovers import hidden, sweep
 from keras_transformer.system.pipes import open_file
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Numbers of errors.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Bytes of a file that is read as a whole. YAML is what a person writes.
 LARGEST_JSON, _LARGEST_YAML = 1 << 24, 1 << 18
 # TensorFlow's code for a full disk, as `error_code` of its errors.
@@ -205,14 +206,14 @@ def disk_error(error: Exception) -> str | None:
     if isinstance(error, BrokenPipeError):
         return None  # The reader of our output has gone.
     if isinstance(error, OSError):
-        full = error.errno in _DISK_FULL
+        full = error.errno in DISK_FULL
         reason = error.strerror or str(error)
     elif hasattr(error, "error_code") and hasattr(error, "message"):
         # "PATH; File too large [Op:SaveV2]", and more lines in a traceback.
         reason = error.message.partition("\n")[0].rpartition("; ")[-1]
         reason = reason.partition(" [Op:")[0]
         full = error.error_code == _RESOURCE_EXHAUSTED
-        full = full or reason in map(os.strerror, _DISK_FULL)
+        full = full or reason in map(os.strerror, DISK_FULL)
     else:
         return None
     if full:

@@ -39,7 +39,6 @@ from keras_transformer.system.files import (
     new_folder,
     read_bytes,
     read_json,
-    read_yaml,
     write_json,
     write_text,
 )
@@ -171,8 +170,7 @@ class Run:
         """
         folder = pathlib.Path(folder)
         manifest = read_manifest(folder)
-        where = folder / "config.yaml"
-        config = Config().updated(read_yaml(where), str(where))
+        config = Config.read(folder)
         tokenizers = []
         for side in SIDES:
             part = folder / f"{side}_tokenizer"

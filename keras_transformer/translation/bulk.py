@@ -6,11 +6,11 @@ same text: see `shard_folder`.
 
 import collections
 import contextlib
-import errno
 import time
 from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import InputError
+from keras_transformer.system.files import DISK_FULL
 from keras_transformer.translation.request import blank_translation
 from keras_transformer.translation.shard_folder import ShardFolder, ranges
 from keras_transformer.translation.shards import shard_lines
@@ -19,7 +19,6 @@ from keras_transformer.translation.stream import TranslateBatches, stream_lines
 # Errors of one shard, which is tried again.
 _FAILURES = (InputError, OSError, MemoryError)
 # Errors that every shard would meet.
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Seconds between two looks at what other processes are doing.
 _POLL_SECONDS = 1.0
 
@@ -79,7 +78,7 @@ class LocalAttempt:
         try:
             self._translate(shard)
         except _FAILURES as error:
-            if getattr(error, "errno", None) in _DISK_FULL:
+            if getattr(error, "errno", None) in DISK_FULL:
                 raise
             self._close()  # Workers may be dead.
             return _reason(error)

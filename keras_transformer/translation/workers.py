@@ -22,7 +22,6 @@ from keras_transformer.system.checksums import (
     digest,
     files_fingerprint,
 )
-from keras_transformer.system.files import read_yaml
 from keras_transformer.system.machine import has_gpu, set_threads, usable_cores
 from keras_transformer.system.remote import RemotePath
 from keras_transformer.system.workers import Workers
@@ -84,8 +83,7 @@ class RunTranslatorFactory:
 
     def data(self) -> DataConfig:
         """See `TextTranslator.data`."""
-        path = pathlib.Path(self.folder) / "config.yaml"
-        return Config().updated(read_yaml(path), str(path)).data
+        return Config.read(self.folder).data
 
     def fingerprint(self) -> str:
         """A digest of the weights and all else that it loads.
@@ -107,8 +105,7 @@ class RunTranslatorFactory:
 
     def _fingerprint(self, run):
         folder = pathlib.Path(run)
-        path = folder / "config.yaml"
-        config = Config().updated(read_yaml(path), str(path))
+        config = Config.read(folder)
         weights = list(folder.glob(f"weights/{self.weights}.weights.h5"))
         if not weights:
             raise InputError(f"{folder}: no weights {self.weights!r} in it")
