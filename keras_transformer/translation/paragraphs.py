@@ -404,7 +404,7 @@ class Paragraphs:
     """
 
     def __init__(self, splitter: SentenceSplitter, batch_size: int) -> None:
-        self._batch_size = batch_size
+        self._splitter, self._batch_size = splitter, batch_size
 
         def split(text):
             found = splitter.split(text)
@@ -424,8 +424,15 @@ class Paragraphs:
             lines: B texts.
             translate: from sentences with words to as many results.
         """
+        texts = encoded(lines)
+        # Spares short requests the tracing, which takes longer than they do.
+        if self._splitter.are_sentences(texts):
+            return [
+                _together(line, [("", result)])
+                for line, result in zip(lines, translate(lines), strict=True)
+            ]
         joints, sentences, rows, shown = (
-            tensor.numpy() for tensor in self._split(encoded(lines))
+            tensor.numpy() for tensor in self._split(texts)
         )
         texts = [text.decode("utf-8", "replace") for text in sentences[shown]]
         results = stream_lines(texts, one_by_one(translate), self._batch_size)
