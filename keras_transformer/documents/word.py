@@ -298,18 +298,20 @@ def _pairs(pieces):
     """
     pairs = {}
     begun: list = []
+    counts: collections.Counter = collections.Counter()  # of `begun`
     for children, _ in pieces:
         code = children[-1]
         kind, name = _field_code(code), str(code.tag)  # A comment has none.
         key = re.sub("(Start|End)$", "", name), code.get(f"{_W}id")
         if kind == "separate" or name.endswith("Start"):
             begun.append((key, children[0]))
-        elif kind == "end" or name.endswith("End"):
-            while begun and key in dict(begun):
+            counts[key] += 1
+        elif (kind == "end" or name.endswith("End")) and counts[key]:
+            other = None
+            while other != key:
                 other, start = begun.pop()
-                if other == key:
-                    pairs[start] = children[0]
-                    break
+                counts[other] -= 1
+            pairs[start] = children[0]
     return pairs
 
 
