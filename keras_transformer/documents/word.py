@@ -2,7 +2,8 @@
 
 The formatting that most of a paragraph has is plain; runs of another and links
 are tags of its text, and within a link most of its own is plain. Pictures,
-notes and breaks are marks, too.
+and notes are marks, too. Breaks and tabs end a text, as those of a list or a
+table of contents stand between texts.
 """
 
 import collections
@@ -21,6 +22,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.system.files import read_bytes
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_TEXT = f"{_W}t"
 _MARGINS = "header", "footer"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # Of runs: links, insertions that are tracked, fields of forms.
@@ -32,8 +34,10 @@ _CONTAINERS = {
     ).split()
 }
 _PROPERTIES = {
-    f"{_W}{name}" for name in ("customXmlPr", "pPr", "sdtPr", "sdtEndPr")
+    f"{_W}{name}"
+    for name in "customXmlPr fldData pPr sdtEndPr sdtPr smartTagPr".split()
 }
+_BREAKS = [f"{_W}{name}" for name in ("br", "cr", "ptab", "tab")]
 _OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
 # Of no use beside another text.
 _DROPPED = {
@@ -42,7 +46,7 @@ _DROPPED = {
 }
 
 _NO_LETTERS = re.compile(r"(?:[\d_]|[^\w\s])+")
-_WITH_RUBY = "with ruby"
+_IN_OTHERS = "in elements such as ruby"
 
 
 class WordDocument:
@@ -65,20 +69,24 @@ class WordDocument:
             if size > LARGEST or archive.testzip():
                 raise ValueError("it unpacks to too much")
             self._document = docx.Document(io.BytesIO(content))
-            paragraphs = [_Paragraph(p) for p in _paragraphs(self._document)]
+            lines = [
+                line
+                for paragraph in list(_paragraphs(self._document))
+                for line in _lines(paragraph)
+            ]
         except Exception as error:  # python-docx has no class of its own.
             raise InputError(
                 f"{path}: no .docx file, or a damaged one ({error})"
             ) from None
-        self._paragraphs = [p for p in paragraphs if p.has_letters]
-        self.texts = [paragraph.text for paragraph in self._paragraphs]
-        left = sum(paragraph.left for paragraph in paragraphs)
-        self.skipped: dict[str, int] = {_WITH_RUBY: left} if left else {}
+        self._lines = [line for line in lines if line.has_letters]
+        self.texts = [line.text for line in self._lines]
+        left = sum(line.left for line in lines)
+        self.skipped: dict[str, int] = {_IN_OTHERS: left} if left else {}
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
-        for paragraph, text in zip(self._paragraphs, texts, strict=True):
-            paragraph.replace(text)
+        for line, text in zip(self._lines, texts, strict=True):
+            line.replace(text)
         content = io.BytesIO()
         self._document.save(content)
         return [content.getvalue()]
@@ -93,12 +101,39 @@ def _paragraphs(document) -> Iterator:
         for part in (getattr(section, name) for name in names):
             if not part.is_linked_to_previous:
                 roots.append(part.part.element)
-    for root in roots:
+    for root in dict.fromkeys(roots):  # Sections may share a header.
         yield from root.iter(f"{_W}p")
 
 
-class _Paragraph:
-    """A paragraph as a text with tags.
+def _lines(paragraph):
+    """A list of a paragraph's lines."""
+    _split_runs(paragraph)
+    return [_Line(children) for children in _between_breaks(paragraph)]
+
+
+def _between_breaks(parent):
+    """Yields lists of children of one element, those between two breaks."""
+    children: list = []
+    for child in _content(parent):
+        is_container = child.tag in _CONTAINERS
+        found = child.iter(*_BREAKS) if is_container else child
+        if not any(each.tag in _BREAKS for each in found):
+            children.append(child)
+            continue
+        if children:
+            yield children
+        children = []
+        if is_container:
+            yield from _between_breaks(child)
+    if children:
+        yield children
+
+
+class _Line:
+    """What is between two breaks of a paragraph, as a text with tags.
+
+    Args:
+        children: of one element, one after the other.
 
     Attributes:
         text: of it.
@@ -106,26 +141,26 @@ class _Paragraph:
         left: the number of its marks that have letters, which stay.
     """
 
-    def __init__(self, element):
-        self._element = element
+    def __init__(self, children):
+        while len(children) == 1 and children[0].tag in _CONTAINERS:
+            children = _content(children[0])
+        self._children = children
         self.left = 0
-        _split_runs(element)
-        texts = "".join(text.text or "" for text in element.iter(f"{_W}t"))
-        self._name = unused_tag(texts)
+        texts = (text.text or "" for c in children for text in c.iter(_TEXT))
+        self._name = unused_tag("".join(texts))
         self._tag = re.compile(rf"<(/?){self._name}(\d+)(/?)>")
-        # By the numbers of tags; 0: what is in no tag.
+        # By the numbers of tags; of runs 0 is what is in no tag.
         self._runs: dict[int, Any] = {}
-        self._containers: dict[int, Any] = {0: element}
+        self._containers: dict[int, Any] = {}
         # By what is in tags: "1", and "/1" if it begins something.
         self._codes: dict[str, list] = {}
         self._numbers = itertools.count(1)
-        self.text = "".join(self._tagged(0))
+        self.text = "".join(self._tagged(children, 0))
         self.has_letters = any(map(str.isalpha, self._tag.sub("", self.text)))
 
-    def _tagged(self, container):
-        """Yields the texts and tags in the container of a number."""
-        content = _innermost(self._containers[container])
-        pieces = _with_numbers([*_pieces(content)])
+    def _tagged(self, children, container):
+        """Yields the texts and tags of children of a container of a number."""
+        pieces = _with_numbers(_whole_fields(_pieces(children)))
         plain, pairs = _plain_formatting(pieces), _pairs(pieces)
         starts: dict[Any, int] = {}  # of ends
         for formatting, group in itertools.groupby(pieces, key=_group):
@@ -141,15 +176,13 @@ class _Paragraph:
             elif first in starts:
                 self._codes[f"/{starts[first]}"] = children
                 yield f"</{self._name}{starts[first]}>"
-            elif _has_text(first):
+            elif len(children) == 1 and _is_opened(first):
                 self._containers[number] = first
                 yield f"<{tag}>"
-                yield from self._tagged(number)
+                yield from self._tagged(_content(_innermost(first)), number)
                 yield f"</{tag}>"
             else:
-                self.left += sum(
-                    _has_letters(c, self._element) for c in children
-                )
+                self.left += sum(map(_has_letters, children))
                 self._codes[f"{number}"] = children
                 end = pairs.get(first)
                 starts[end] = number
@@ -162,11 +195,17 @@ class _Paragraph:
         then some may be missing, and others are passed over.
         """
         own = {match[0] for match in self._tag.finditer(self.text)}
-        for container in self._containers.values():
+        # What is deepest first: lxml visits all that is in what it removes.
+        for container in reversed(self._containers.values()):
             content = _innermost(container)
             for child in _content(content):
                 content.remove(child)
-        open_tags = [(0, _innermost(self._element))]
+        first = self._children[0]
+        line = first.getparent().makeelement("line")
+        first.addprevious(line)
+        for child in self._children:
+            child.getparent().remove(child)
+        open_tags = [(0, line)]
         end = 0
         for match in self._tag.finditer(text):
             self._add(text[end : match.start()], *open_tags[-1])
@@ -186,6 +225,9 @@ class _Paragraph:
                     parent = _innermost(element)
                 open_tags.append((number, parent))
         self._add(text[end:], *open_tags[0])
+        for child in list(line):
+            line.addprevious(child)
+        line.getparent().remove(line)
 
     def _add(self, text, number, parent):
         """Adds a text in the formatting of the tag of a number."""
@@ -195,8 +237,8 @@ class _Paragraph:
             run = copy.deepcopy(self._runs[number])
         else:  # There was no text, only links.
             run = parent.makeelement(f"{_W}r")
-            run.append(run.makeelement(f"{_W}t"))
-        place = run.find(f"{_W}t")
+            run.append(run.makeelement(_TEXT))
+        place = run.find(_TEXT)
         place.text = text
         place.set(_SPACE, "preserve")
         parent.append(run)
@@ -228,9 +270,11 @@ def _split_runs(parent):
             if child.tag in _DROPPED:
                 run.remove(child)
             elif child.tag == f"{_W}noBreakHyphen":
-                child.tag, child.text = f"{_W}t", "-"
+                child.tag, child.text = _TEXT, "-"
         properties = run.find(f"{_W}rPr")
         content = [child for child in run if child is not properties]
+        if not content:
+            parent.remove(run)
         for child in reversed(content[1:]):
             part = run.makeelement(run.tag)
             if properties is not None:
@@ -239,20 +283,21 @@ def _split_runs(parent):
             run.addnext(part)
 
 
-def _pieces(parent):
+def _pieces(children):
     """Yields lists of an element's children, and the text of each or None.
 
     A field's children up to its result stay together.
     """
     codes: list = []
     depth = 0  # of fields whose results have not begun
-    for child in _content(parent):
-        kind = _field_code(child)
-        if kind == "begin":
-            depth += 1
-        elif depth and (kind == "end" or (kind == "separate" and depth == 1)):
-            depth -= 1
-        elif not depth:
+    for child in children:
+        was_closed = not depth
+        for kind in _field_codes([child]):
+            if kind == "begin":
+                depth += 1
+            elif depth and (kind == "end" or depth == 1):
+                depth -= 1
+        if was_closed and not depth:
             yield [child], _text_of(child)
             continue
         codes.append(child)
@@ -261,6 +306,29 @@ def _pieces(parent):
             codes = []
     for child in codes:  # Their result is in another paragraph.
         yield [child], _text_of(child)
+
+
+def _whole_fields(pieces):
+    """A list of pieces, in which a field is one if its result has no letters.
+
+    Such as the number of a page.
+    """
+    whole: list = []
+    begun = None  # index of a field of whose result no letter has come
+    for children, text in pieces:
+        whole.append((children, text))
+        kinds = _field_codes(children)
+        if text is not None:
+            begun = None if any(map(str.isalpha, text)) else begun
+        elif kinds == ["end"] and begun is not None:
+            field = [
+                child for children, _ in whole[begun:] for child in children
+            ]
+            whole[begun:] = [(field, None)]
+            begun = None
+        else:
+            begun = len(whole) - 1 if kinds[-1:] == ["separate"] else None
+    return whole
 
 
 def _with_numbers(pieces):
@@ -285,10 +353,13 @@ def _is_number(element, text, after):
     )
 
 
-def _field_code(run):
-    """`begin`, `separate` or `end` of a field; None: no such."""
-    code = run.find(f"{_W}fldChar")
-    return None if code is None else code.get(f"{_W}fldCharType")
+def _field_codes(elements):
+    """A list of `begin`, `separate` and `end` of the fields in elements."""
+    return [
+        code.get(f"{_W}fldCharType")
+        for element in elements
+        for code in element.iter(f"{_W}fldChar")
+    ]
 
 
 def _pairs(pieces):
@@ -300,13 +371,17 @@ def _pairs(pieces):
     begun: list = []
     counts: collections.Counter = collections.Counter()  # of `begun`
     for children, _ in pieces:
+        if len(children) == 1 and _is_opened(children[0]):
+            continue
         code = children[-1]
-        kind, name = _field_code(code), str(code.tag)  # A comment has none.
+        name, kinds = str(code.tag), _field_codes(children)
         key = re.sub("(Start|End)$", "", name), code.get(f"{_W}id")
-        if kind == "separate" or name.endswith("Start"):
+        if kinds:
+            key = "field", None
+        if kinds[-1:] == ["separate"] or name.endswith("Start"):
             begun.append((key, children[0]))
             counts[key] += 1
-        elif (kind == "end" or name.endswith("End")) and counts[key]:
+        elif (kinds == ["end"] or name.endswith("End")) and counts[key]:
             other = None
             while other != key:
                 other, start = begun.pop()
@@ -335,23 +410,26 @@ def _text_of(element):
     if element.tag != f"{_W}r":
         return None
     content = [child for child in element if child.tag != f"{_W}rPr"]
-    if not content or any(child.tag != f"{_W}t" for child in content):
+    if not content or any(child.tag != _TEXT for child in content):
         return None
     return "".join(child.text or "" for child in content)
 
 
-def _has_text(mark):
-    """True if a mark is a container of runs with text."""
-    return mark.tag in _CONTAINERS and mark.find(f".//{_W}t") is not None
+def _is_opened(mark):
+    """True if a mark is a container of text with letters."""
+    return mark.tag in _CONTAINERS and any(
+        any(map(str.isalpha, text.text or "")) for text in mark.iter(_TEXT)
+    )
 
 
-def _has_letters(mark, paragraph):
-    """True if a mark of a paragraph shows letters of the paragraph's own."""
+def _has_letters(mark):
+    """True if a mark shows letters of its own paragraph."""
+    paragraph = next(mark.iterancestors(f"{_W}p"))
     return mark.tag != f"{_W}moveFrom" and any(
         any(map(str.isalpha, text.text or ""))
         # Text boxes have paragraphs of their own.
         and next(text.iterancestors(f"{_W}p")) is paragraph
-        for text in mark.iter(f"{_W}t")
+        for text in mark.iter(_TEXT)
     )
 
 
@@ -360,6 +438,6 @@ def _formatting(run):
     properties = run.find(f"{_W}rPr")
     return "".join(
         f"{child.tag}{sorted(child.attrib.items())}"
-        for child in (() if properties is None else properties)
+        for child in (() if properties is None else properties.iter())
         if child.tag not in _OF_SPELLING
     )

@@ -1,8 +1,10 @@
 """Word: paragraphs, tables, headers, with the formatting of their runs."""
 
+import copy
 import io
 import re
 import struct
+import time
 import zipfile
 
 import pytest
@@ -39,14 +41,14 @@ def path(tmp_path):
 def test_paragraphs_are_texts(path):
     assert WordDocument(path).texts == [
         "A title",
-        "Open the <x2>big file</x2> now.<x4/>",
+        "Open the <x2>big file</x2> now.",
         "In a cell",
         "At the top",
     ]
 
 
 def test_formatting_follows_the_tags(path):
-    texts = ["Titel", "Jetzt <x2>große Datei</x2> öffnen.<x4/>", "Z", "Oben"]
+    texts = ["Titel", "Jetzt <x2>große Datei</x2> öffnen.", "Z", "Oben"]
     content = b"".join(WordDocument(path).translated(texts))
     document = docx.Document(io.BytesIO(content))
     title, paragraph, number = document.paragraphs
@@ -75,15 +77,30 @@ def test_tabs_breaks_and_tracked_insertions_are_no_loss(tmp_path):
     document.save(tmp_path / "a.docx")
     opened = WordDocument(tmp_path / "a.docx")
     assert opened.texts == [
-        "Write <x2/> or <x1><xx2/>this<xx4/>here <xx6>added</xx6>",
+        "Write <x2/> or <x1>",
+        "this",
+        "here <x2>added</x2>",
         "First",
     ]
-    texts = ["<xx6>NEU</xx6> <x2/><xx2/>A<xx4/>B</xx6><xx9>", "Erste"]
+    texts = ["<x2/> <x1>", "A", "<x2>NEU</x2> B</x2><x9>", "Erste"]
     content = b"".join(opened.translated(texts))
     written = docx.Document(io.BytesIO(content))
-    assert written.paragraphs[0].text == " <x2/>\tA\nB"
+    assert written.paragraphs[0].text == "<x2/> <x1>\tA\n B"
     assert "NEU" in written.paragraphs[0]._p.xml
     assert written.sections[0].first_page_header.paragraphs[0].text == "Erste"
+
+
+def test_a_header_of_two_sections_is_translated_once(path):
+    document = docx.Document(path)
+    reference = document.sections[0]._sectPr.get_headerReference(
+        docx.enum.section.WD_HEADER_FOOTER.PRIMARY
+    )
+    section = document.add_section()
+    section._sectPr.insert(0, copy.deepcopy(reference))
+    document.save(path)
+    opened = WordDocument(path)
+    assert opened.texts.count("At the top") == 1
+    assert list(opened.translated(opened.texts))
 
 
 def run(text):
@@ -140,6 +157,8 @@ CROSSING = (
 )
 INSTRUCTION = "<w:r><w:instrText>REF</w:instrText></w:r>"
 BEGUN = field("begin") + INSTRUCTION + field("separate")
+PAGE = BEGUN + run("3") + field("end")
+TAB = "<w:r><w:tab/></w:r>"
 ENDED = field("end") + run(" now")
 LINKED = run("A ") + BEGUN + run("red car") + ENDED
 # Within an instruction, and one without a result.
@@ -194,9 +213,44 @@ NESTED = (
             ["Read <x2>the <x4>whole</x4> report</x2> today."],
             0,
         ),
-        (f"<w:ins>{LINK}</w:ins>", ["a<x2/>b"], 0),
-        (LINK * 2, ["<x1>a<x3/>b</x1><x5>a<x7/>b</x5>"], 0),
-        (run("See ") + LINK, ["See <x2>a<x4/>b</x2>"], 0),
+        # Breaks and tabs end a text, also within a link.
+        (f"<w:ins>{LINK}</w:ins>", ["a", "b"], 0),
+        (run("See ") + LINK + run("!c"), ["See ", "a", "b", "!c"], 0),
+        (f"{run('1')}{TAB}{run('One')}{TAB}{PAGE}", ["One"], 0),
+        (
+            run("See ") + BOX.replace("<w:p>", f"<w:p>{TAB}"),
+            ["See <x2/>", "Box"],
+            0,
+        ),
+        # A field without letters is one mark.
+        (f"{run('Page ')}{PAGE}{run(' of it')}", ["Page <x2/> of it"], 0),
+        (
+            f"{run('On ')}<w:hyperlink>{run('[3]')}</w:hyperlink>",
+            ["On <x2/>"],
+            0,
+        ),
+        # What ends is the link, not the entry of an index within it.
+        (
+            LINKED.replace(
+                run("red car"),
+                f"{run('red car')}{field('begin')}{field('end')}",
+            ),
+            ["A <x2>red car<x4/></x2> now"],
+            0,
+        ),
+        # A field in two insertions.
+        (
+            f"{run('A ')}<w:ins>{field('begin')}{INSTRUCTION}</w:ins>"
+            f"<w:ins>{field('separate')}{run('red')}{field('end')}</w:ins>",
+            ["A <x2/>"],
+            1,
+        ),
+        (
+            f"{run('A ')}<w:smartTag><w:smartTagPr/>{run('red')}</w:smartTag>"
+            "<w:r><w:rPr/></w:r>",
+            ["A <x2>red</x2>"],
+            0,
+        ),
         (run("See ") + FIELD, ["See <x2>Table</x2>"], 0),
         (run("A ") + RUBY, ["A <x2/>"], 1),
         (run("A ") + BOX, ["A <x2/>", "Box"], 0),
@@ -219,6 +273,16 @@ def test_text_in_elements_is_translated_or_counted(
     assert read(tmp_path, "b.docx", again).texts == [
         text.replace("A", "B") for text in texts
     ]
+
+
+def test_nested_links_take_linear_time(tmp_path):
+    link, others = run("a"), run(",") * 200
+    for _ in range(100):
+        link = f"<w:ins>{run('b')}{others}{link}</w:ins>"
+    opened = document_of(tmp_path, link)
+    begin = time.process_time()
+    assert list(opened.translated(opened.texts))
+    assert time.process_time() - begin < 10
 
 
 def test_a_link_keeps_the_formatting_within_it(tmp_path):
