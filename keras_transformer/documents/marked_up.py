@@ -55,6 +55,11 @@ _BLOCK = re.compile(
     r"^(\d{0,9})((?:#{1,6}|[-+])(?=\s|$)|>|=+$|-+$|(?<=\d)[.)](?=\s|$))",
     re.MULTILINE,
 )
+# Tags of nothing, and white space within tags.
+_LOOSE = re.compile(
+    r"<(?P<empty>x+\d+)>\s*</(?P=empty)>|<(?P<begins>x+\d+)>\s+"
+    r"|(?<!\s)\s+</(?P<ends>x+\d+)>"
+)
 # A tag beside a letter, and punctuation at its other side.
 _BESIDE_LETTER = re.compile(
     r"(?<=\w)<(x+\d+)>(?=([^\w\s])?)|([^\w\s])?</(x+\d+)>(?=\w)"
@@ -278,9 +283,31 @@ def _target(token, attribute):
     return f'{address} "{escaped}"'
 
 
+def _with_tight_emphasis(text, marks):
+    """A text without emphasis of nothing, and white space outside of it.
+
+    `**` with nothing in it, or with a space, is asterisks.
+    """
+
+    def changed(found):
+        name = found["begins"] or found["ends"] or found["empty"]
+        if marks.get(f"<{name}>") not in _EMPHASIS:
+            return found[0]
+        if found["empty"]:
+            return found[0][len(name) + 2 : -len(name) - 3]
+        tag = found[0].strip()
+        space = found[0].replace(tag, "")
+        return f"{space}{tag}" if found["begins"] else f"{tag}{space}"
+
+    before = None
+    while text != before:
+        before, text = text, _LOOSE.sub(changed, text)
+    return text
+
+
 def _untagged(text, marks):
     """A translation as Markdown, its other characters as characters."""
-    text = " ".join(text.split("\n"))
+    text = _with_tight_emphasis(" ".join(text.split("\n")), marks)
     changed: dict[str, str] = {}
     for found in _BESIDE_LETTER.finditer(text):
         name = found[1] or found[4]

@@ -104,6 +104,23 @@ def test_emphasis_is_read_beside_letters(markdown, content, text, expected):
 
 
 @pytest.mark.parametrize(
+    ("content", "text", "expected"),
+    [
+        ("Do *not* save.", "Nicht <x1> </x1>speichern.", "Nicht  speichern."),
+        ("~~Just~~ save.", "<x1></x1>Speichern.", "Speichern."),
+        ("A **b** c", "D<x1>  e </x1>f", "D  **e** f"),
+        ("**A *b*** c", "<x1>D <x2></x2></x1>e", "**D** e"),
+        ("[*a*](b) c", "<x1> <x2></x2></x1>d", "[ ](b)d"),
+    ],
+)
+def test_emphasis_of_nothing_or_with_space_is_tidied(
+    markdown, content, text, expected
+):
+    """Its asterisks would be read as asterisks."""
+    assert rewritten(markdown(content), [text]) == expected
+
+
+@pytest.mark.parametrize(
     ("content", "texts", "expected"),
     [
         ("> [!NOTE]\n> Of\n> use.\n", ["Of use."], "> [!NOTE]\n> Of use.\n"),
