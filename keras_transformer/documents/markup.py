@@ -291,12 +291,7 @@ class Masked(NamedTuple):
         return self._with_marks(translation)
 
     def _with_marks(self, translation):
-        """A translation with the marks in place of symbols.
-
-        `%s` isn't found again in `%sbereich`, nor an address in
-        `http://a.b/c-Datei`: a space is put between, unless the source has
-        the mark beside the same character.
-        """
+        """A translation with the marks in place of symbols."""
         text, place, spans = "", 0, []
         symbols = list(re.finditer(SYMBOL, translation))
         marks = [self.marks.get(symbol[0], "") for symbol in symbols]
@@ -314,18 +309,7 @@ class Masked(NamedTuple):
             spans.append((len(text), len(text) + len(mark), kept))
             text += mark
         text += translation[place:]
-        found = set(_spans(text))
-        for start, end, kept in reversed(spans):
-            before, mark, after = text[:start], text[start:end], text[end:]
-            # A user's own mark has another pattern.
-            if (start, end) in found or _first_end(mark) != len(mark):
-                continue
-            if not kept and _first_end(mark + after) != len(mark):
-                after = f" {after}"
-            if (start, end) not in _spans(before + mark):
-                before += " "
-            text = before + mark + after
-        return text
+        return _apart(text, spans)
 
     def has_structure_of(self, translation: str) -> bool:
         """True if the text and a translation have the same symbols."""
@@ -341,6 +325,31 @@ class Masked(NamedTuple):
         spans = _word_spans(plain.text)
         alignment = [n * len(words) // len(spans) for n in range(len(spans))]
         return place_marks(source, plain.text, words, spans, alignment)
+
+
+def _apart(text, spans):
+    """A text whose marks are found again.
+
+    `%s` isn't in `%sbereich`, nor an address in `http://a.b/c-Datei`: a space
+    is put between.
+
+    Args:
+        text: with marks.
+        spans: `(start, end, kept)` of each; kept: the source has it beside the
+            same character.
+    """
+    found = set(_spans(text))
+    for start, end, kept in reversed(spans):
+        before, mark, after = text[:start], text[start:end], text[end:]
+        # A user's own mark has another pattern.
+        if (start, end) in found or _first_end(mark) != len(mark):
+            continue
+        if not kept and _first_end(mark + after) != len(mark):
+            after = f" {after}"
+        if (start, end) not in _spans(before + mark):
+            before += " "
+        text = before + mark + after
+    return text
 
 
 def _spans(text):
@@ -577,13 +586,24 @@ def place_marks(
         for n, index in enumerate(indices)
         if stripped.partners[index] == index
     }
-    result, end = [], 0
+    result, end, spans = "", 0, []
     ordered = _in_order(marks, alone)
-    for each, mark, own in zip(placed, marks, ordered, strict=True):
-        text = each.text.replace(mark, own)
-        result += [translation[end : each.position], text]
+    for n, (each, mark, own) in enumerate(
+        zip(placed, marks, ordered, strict=True)
+    ):
+        result += translation[end : each.position]
         end = each.position
-    return "".join([*result, translation[end:]])
+        if n in alone:
+            place = stripped.places[alone[n]]
+            kept = (
+                not stripped.spaced[alone[n]][1]
+                and stripped.text[place : place + 1]
+                == translation[end : end + 1]
+            )
+            start = len(result) + each.text.index(mark)
+            spans.append((start, start + len(own), kept))
+        result += each.text.replace(mark, own)
+    return _apart(result + translation[end:], spans)
 
 
 def _of_words(tokens, translation):

@@ -19,6 +19,7 @@ from keras_transformer.documents.glossary import (
 )
 from keras_transformer.documents.markup import (
     Masked,
+    Span,
     Stripped,
     find_marks,
     mask_marks,
@@ -284,6 +285,34 @@ def _marked(hypothesis: Hypothesis, stripped, source, words):
         max(words, key=weights.__getitem__, default=0)
         for weights in hypothesis.alignment or []
     ]
+    copied = [*_copied(stripped.text, hypothesis.text, source, target)]
+    source = [*source, *(span for span, _ in copied)]
+    spans = [*target, *(span for _, span in copied)]
+    alignment += range(len(source) - len(copied), len(source))
+    pairs = sorted(zip(spans, alignment, strict=True))
     return hypothesis._replace(
-        text=place_marks(stripped, hypothesis.text, source, target, alignment)
+        text=place_marks(
+            stripped,
+            hypothesis.text,
+            source,
+            [span for span, _ in pairs],
+            [index for _, index in pairs],
+        )
     )
+
+
+def _copied(source_text, text, source, target):
+    """Yields the spans of words that were copied, such as a list's number."""
+    words: dict[str, list[Span]] = {}
+    for span in _of_no_token(source_text, source):
+        words.setdefault(source_text[slice(*span)], []).append(span)
+    for span in _of_no_token(text, target):
+        if same := words.get(text[slice(*span)]):
+            yield same.pop(0), span
+
+
+def _of_no_token(text, spans):
+    """The spans of the words that no token is in."""
+    covered = {place for span in spans for place in range(*span)}
+    words = token_spans(text, text.split())
+    return [word for word in words if covered.isdisjoint(range(*word))]

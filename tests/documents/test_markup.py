@@ -389,6 +389,11 @@ def test_no_tag_tears_a_word():
     assert result == "Kriterien <b></b> Bereich %s x %d"
 
 
+def test_a_placeholder_is_found_again_beside_a_letter():
+    result = placed("(error %d).", "(Fehler kommen).", [0, 1, 2, 2, 3])
+    assert result == "(Fehler %d kommen)."
+
+
 def test_marks_may_be_in_each_other_to_any_depth():
     before, after = "<b>" * 1500, "</b>" * 1500
     result = placed(f"{before}one{after} two", "zwei eins", [1, 0])

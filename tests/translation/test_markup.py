@@ -63,6 +63,25 @@ def test_markup_comes_back_where_it_belongs():
     assert marked == [["open the file now.", "files in"]]
 
 
+def test_a_copied_number_keeps_its_markup():
+    """What stands before a sentence is in no token of it."""
+
+    def align(texts):
+        for text in texts:
+            number, sentence = text.split(" ", 1)
+            result = translation(sentence)
+            (best,) = result.hypotheses
+            best = best._replace(text=f"{number} {best.text}")
+            yield result._replace(source=text, hypotheses=[best])
+
+    translate = projecting_markup(translator([]), align)
+    text = '<a href="#n">(1)</a> open <b>the file</b> now.'
+    (result,) = translate([text])
+    assert result.hypotheses[0].text == (
+        '<a href="#n">(1)</a> NOW <b>FILE THE</b> OPEN.'
+    )
+
+
 def reversing(asked):
     """Translates pairs of tags by themselves, the rest in reverse."""
 
