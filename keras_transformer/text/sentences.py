@@ -416,7 +416,7 @@ def _rules_without_end(language, facts) -> _Rules:
         # Twice, as the first takes the stop before the second of "Prof.Dr.".
         *(abbreviation, abbreviation),
         (
-            rf"{_WORD_START}((?i:{numbers})\.)([{WHITE_SPACE}]*\p{{N}})",
+            rf"{_WORD_START}((?i:{numbers})\.)([{WHITE_SPACE}]*[(\[]?\p{{N}})",
             rf"\1\2{_NO_END}\3",
         ),
         # "z. B.", "s. r. o."
@@ -471,7 +471,7 @@ def _rules_of_ends(language, facts) -> _Rules:
     """Rules for stops that end a sentence, and for how it goes on if not."""
     base, stops = base_language(language), _stops(language)
     tag = rf"</[A-Za-z][^<>]*>|{BEHIND_STOPS}"
-    closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}+\]|{tag})*"
+    closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]|{tag})*"
     # Where no space follows, what looks alike on both sides opens the next.
     closing = _CLOSING.translate(_NO_HIGH) + "’"
     own = closers.replace(_CLOSERS, closing)

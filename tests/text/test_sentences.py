@@ -30,7 +30,7 @@ CASES = {
         "Apples, pears, etc. are fruit.",
         "The Inc. is old.\n|The Ltd. is new.",
         "First line\n|second line\n|\n|third line",
-        "It is there.[1] |The next one.",
+        "It is there.[1] |The next one.[2, 3] |By Eq. (3) it holds.",
         "A <b>bold word.</b> |And another.",
         "You and I. |We two.",
         "Write to me@example.com. |I answer.",
