@@ -26,6 +26,10 @@ from tests.toy_runs import LETTERS, SHAPE, write_run
 if importlib.util.find_spec("ctranslate2") is None:
     pytest.skip("CTranslate2 isn't installed", allow_module_level=True)
 
+of_int8 = pytest.mark.skipif(
+    not multiplies_int8(), reason="without VNNI CTranslate2's sums overflow"
+)
+
 LINES = [
     *("aaa bbb ccc", "", "zzz aaa", "ddd " * 60, "abc"),
     *(" ".join(3 * letter for letter in LETTERS[:n]) for n in range(1, 9)),
@@ -215,9 +219,7 @@ def test_limits_are_each_sentences_own(ct2_export, toy, translate, least):
 
 
 @pytest.mark.medium
-@pytest.mark.skipif(
-    not multiplies_int8(), reason="without VNNI CTranslate2's sums overflow"
-)
+@of_int8
 @pytest.mark.parametrize("quantization", ["int8", "int8_float32"])
 def test_int8_is_smaller_and_translates(
     quantization, ct2_export, toy, tmp_path, here, translate
@@ -378,6 +380,7 @@ def guide_commands():
 
 
 @pytest.mark.slow
+@of_int8
 def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(toy, tmp_path / "runs" / "en-zh")
