@@ -318,6 +318,7 @@ class XliffCatalog(_XmlCatalog):
         _replace(target, text, inline)
         if self._is_2:
             unit.set("state", "translated")
+            unit.attrib.pop("subState", None)  # Of the state that was.
         else:
             _child(unit, "target").set("state", "needs-review-translation")
             unit.attrib.pop("approved", None)

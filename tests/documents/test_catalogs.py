@@ -312,7 +312,9 @@ def test_the_nearest_word_on_translation_counts(tmp_path):
 
 
 def test_xliff_2_gets_targets(tmp_path):
-    document = read(tmp_path, "a.xliff", XLIFF_2)
+    state = '<segment state="initial" subState="a:b">'
+    content = XLIFF_2.replace("<segment>", state)
+    document = read(tmp_path, "a.xliff", content)
     expected = XLIFF_2.replace(
         "<segment><source>Open</source>",
         '<segment state="translated"><source>Open</source>'
