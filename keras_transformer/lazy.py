@@ -84,6 +84,9 @@ def hush_tensorflow() -> None:
     In this process and in those that it starts. `TF_CPP_MIN_LOG_LEVEL=0` in
     the environment lets it chat.
     """
+    # Other libraries set it, and TensorFlow Text fails by it without tf_keras.
+    if importlib.util.find_spec("tf_keras") is None:
+        os.environ.pop("TF_USE_LEGACY_KERAS", None)
     level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if level != "0" and "tensorflow" not in sys.modules:
         sys.meta_path.insert(0, _Finder("tensorflow", _quiet_stderr))

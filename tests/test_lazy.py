@@ -48,6 +48,16 @@ def test_keras_gets_the_classes_whichever_is_imported_first(code):
     assert run_python("-c", code).stdout == "True True []\n"
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("tf_keras") is not None,
+    reason="tf_keras is installed",
+)
+def test_legacy_keras_that_is_not_there_is_not_asked_for(monkeypatch):
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "1")
+    code = "import os, keras_transformer; print(len(os.environ), *os.environ)"
+    assert "TF_USE_LEGACY_KERAS" not in run_python("-c", code).stdout
+
+
 PREPARING = """
 import sys
 import keras_transformer as kt
