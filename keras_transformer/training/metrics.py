@@ -57,6 +57,10 @@ class StepMean(keras.metrics.Mean):
     batches were padded with, and with it on the number of devices.
     """
 
+    def __init__(self, name: str = "mean", dtype: str = "float32") -> None:
+        # In float16, as `floatx` may be, counts would end at 2,048.
+        super().__init__(name, dtype)
+
     def update_state(
         self, values: Tensor, sample_weight: Tensor | None = None
     ) -> None:

@@ -1,11 +1,13 @@
 import math
 
+import keras
 import numpy as np
 import pytest
 
 from keras_transformer.training.metrics import (
     CrossEntropy,
     Perplexity,
+    StepMean,
     TokenAccuracy,
 )
 
@@ -65,6 +67,16 @@ def test_padding_may_be_impossible():
     metric = CrossEntropy()
     metric.update_state(LABELS[1], logits)
     assert math.isfinite(float(metric.result()))
+
+
+def test_the_mean_of_many_steps_is_exact():
+    floatx = keras.config.floatx()
+    keras.config.set_floatx("float16")
+    try:
+        metric = StepMean(name="loss")
+    finally:
+        keras.config.set_floatx(floatx)
+    assert {variable.dtype for variable in metric.variables} == {"float32"}
 
 
 @pytest.mark.parametrize("kind", [CrossEntropy, Perplexity, TokenAccuracy])
