@@ -30,8 +30,9 @@ _SUFFIXES = {
 }
 # Of documents that would be damaged line by line.
 UNREAD = set(
-    ".adoc .arb .ass .ini .ipynb .json .odt .plist .properties .resx .rst .rtf "
-    ".strings .stringsdict .tex .toml .ts .ttml .xml .yaml .yml".split()
+    ".adoc .arb .ass .dfxp .ftl .ini .ipynb .json .mdx .odt .org .plist "
+    ".properties .qmd .resw .resx .rmd .rst .rtf .strings .stringsdict .svg "
+    ".tex .textile .toml .ts .ttml .xcstrings .xml .yaml .yml".split()
 )
 
 
