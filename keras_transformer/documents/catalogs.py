@@ -41,7 +41,8 @@ _AROUND_TEXT = ("g", "hi", "mrk", "pc")
 _ENDS = {"bpt": "ept", "bx": "ex", "sc": "ec"}
 # States of XLIFF 1.2 and 2 in which a target is none yet.
 UNTRANSLATED = {"new", "needs-translation", "initial"}
-_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_LANG, _SPACE = f"{_XML}lang", f"{_XML}space"
 
 
 def keeps_placeholders(source: str, translation: str) -> bool:
@@ -117,7 +118,7 @@ def _require_language(path, name, found, wanted):
 
 # Not after a backslash that is one itself.
 _BYTES = re.compile(
-    r"(?<!\\)((?:\\\\)*)((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}))+)"
+    r"(?<!\\)((?:\\\\)*)((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}|a))+)"
 )
 
 
@@ -194,8 +195,8 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
     polib = installed("polib")
 
     def unescaped(match):
-        codes = re.findall(r"x(..)|([0-7]+)", match[2])
-        values = [int(h, 16) if h else int(o, 8) % 256 for h, o in codes]
+        codes = re.findall(r"x(..)|([0-7]+)|a", match[2])
+        values = [int(h, 16) if h else int(o or "7", 8) % 256 for h, o in codes]
         return match[1] + polib.escape(bytes(values).decode(errors="replace"))
 
     # polib knows no numbers of bytes, such as those of a terminal's colours.
@@ -287,7 +288,7 @@ class XliffCatalog(_XmlCatalog):
         for file in root.iter(element) if languages else ():
             for name, language in zip(names, languages, strict=True):
                 _require_language(path, name, file.get(name), language)
-            if self._is_2 and not file.get(names[1]):
+            if not file.get(names[1]):
                 file.set(names[1], languages[1])
         for unit in root.iter(f"{{*}}{unit_name}"):
             for source, target in _segments(unit):
@@ -520,6 +521,8 @@ def _new_target(unit, source):
     is_segment = source is not whole
     if target is None:
         target = whole.makeelement(whole.tag[: -len("source")] + "target")
+        if _SPACE in whole.attrib:
+            target.set(_SPACE, whole.get(_SPACE))
         # The schema has the source's segments before the target.
         divided = _child(unit, "seg-source")
         before = whole if divided is None else divided

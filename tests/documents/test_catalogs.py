@@ -39,7 +39,7 @@ msgstr[1] ""
 
 XLIFF_1 = """<?xml version='1.0' encoding='UTF-8'?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2">
-  <file original="a" source-language="en" datatype="plaintext"><body>
+  <file original="a" source-language="en" target-language="de"><body>
     <!-- a comment -->
     <trans-unit id="1"><source>Open</source></trans-unit>
     <trans-unit id="2"><source>Close</source><target>Zu</target></trans-unit>
@@ -125,12 +125,12 @@ def test_a_form_of_several_numbers_names_the_number(tmp_path):
 
 
 def test_bytes_by_number_stay(tmp_path):
-    shown = r"\033[1mA\x1b \303\244 \134 \\033"
+    shown = r"\033[1mA\x1b \303\244 \134 \\033 \a"
     content = (
         f'# \\1\nmsgid "{shown}"\nmsgstr "{shown}"\n\nmsgid "b"\nmsgstr ""\n'
     )
     result = rewritten(read(tmp_path, "a.po", content), ["b"])
-    assert r'msgstr "{}"'.format("\033[1mA\033 ä \\\\ \\\\033") in result
+    assert r'msgstr "{}"'.format("\033[1mA\033 ä \\\\ \\\\033 \a") in result
     assert "# \\1\n" in result
 
 
@@ -321,6 +321,15 @@ def test_xliff_2_gets_targets(tmp_path):
         "<target>Öffnen</target>",
     ).replace('version="2.0"', 'version="2.0" trgLang="de"')
     assert rewritten(document, ["Öffnen"]) == expected
+
+
+def test_a_new_target_has_its_language_and_its_space(tmp_path):
+    content = XLIFF_1.replace(' target-language="de"', "")
+    content = content.replace("<source>", '<source xml:space="preserve">', 1)
+    document = read(tmp_path, "a.xlf", content)
+    result = rewritten(document, document.texts)
+    assert result.count('target-language="de"') == 1
+    assert result.count('<target xml:space="preserve"') == 1
 
 
 def test_a_target_is_after_the_segments_of_the_source(tmp_path):
