@@ -181,7 +181,8 @@ def read_part(
                 if rest := sum(1 for _ in other):
                     refuse_unequal_files(file, number, number + rest)
             if number == 1:
-                refuse_old_line_ends(lines[0], file.source)
+                for path, (line,) in zip(file.paths, some, strict=True):
+                    refuse_old_line_ends(line, path)
 
 
 def _not_long(lines, path, limit):

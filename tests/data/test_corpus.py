@@ -146,6 +146,8 @@ def test_a_bad_file_of_sentences_is_named_too(write):
     for read in (read_lines, input_lines):
         with pytest.raises(InputError, match="a.en: one line, with CR in it"):
             list(read(path))
+    with pytest.raises(InputError, match="a.en: one line, with CR in it"):
+        list(read_pairs([(write("a.zh", "c"), path)]))
     path = write("b.en", CYRILLIC[0].encode("utf-16-le"))
     for read in (input_lines, lambda path: read_pairs([(path, path)])):
         with pytest.raises(InputError, match=NUL):
