@@ -209,13 +209,20 @@ def open_run(
         return run
 
     run = hosts.together(opened)
-    manifest = hosts.from_chief(run.manifest)
+    ours = run.config.training.epochs
+    manifest, theirs = hosts.from_chief([run.manifest, ours])
 
     def check():
         if run.manifest != manifest:
             raise InputError(
                 f"{out}: not the run of host 0. Accepted: a folder that all "
                 "hosts share"
+            )
+        # All that may be changed, for one host in its file of settings.
+        if ours != theirs:
+            raise InputError(
+                f"{out}: training.epochs is {theirs} on host 0, {ours} here. "
+                "Accepted: the same on all hosts"
             )
 
     hosts.together(check)

@@ -7,8 +7,11 @@ import types
 
 import pytest
 
+from keras_transformer.api import runs
+from keras_transformer.config import Config, TrainingConfig
 from keras_transformer.errors import InputError
 from keras_transformer.training import checkpoint, hosts
+from keras_transformer.translation.trained_run import TrainedRun
 
 COUNT = 3
 
@@ -127,6 +130,23 @@ def test_only_the_chief_acts(on_hosts):
         return hosts.by_chief(lambda: number)()
 
     assert on_hosts(action) == [0, None, None]
+
+
+def test_hosts_that_resume_to_other_epochs_are_refused(on_hosts, monkeypatch):
+    def load(folder):
+        training = TrainingConfig(epochs=5 + hosts.index() // 2)
+        config = Config(training=training)
+        return types.SimpleNamespace(manifest={"id": "a"}, config=config)
+
+    for name in ("run_config", "_use_threads", "_continue_with"):
+        monkeypatch.setattr(runs, name, lambda *_: None)
+    monkeypatch.setattr(TrainedRun, "load", load)
+    errors = on_hosts(
+        lambda _: runs.open_run(None, "out", None, None, True, None)
+    )
+    for error in errors:
+        assert isinstance(error, hosts.CommonError)
+        assert "out: training.epochs is 5 on host 0, 6 here" in str(error)
 
 
 @pytest.mark.parametrize("ahead", [0, 5])
