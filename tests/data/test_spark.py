@@ -3,11 +3,15 @@
 import gzip
 import importlib.util
 import shutil
+import tracemalloc
+import unittest.mock
 
+import numpy as np
 import pytest
 
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.spark import parts, session
+from keras_transformer.data.spark.tables import SparkTables
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents, pair
 from tests.word_data import word_data
@@ -149,6 +153,43 @@ def test_files_of_unequal_length_are_refused(spark, write, tmp_path):
     spec = f"{write('a.en', 'a' + chr(10))},{write('a.zh', '')}"
     out = tmp_path / "out"
     assert refusal([spec], out, engine="spark") == refusal([spec], out)
+
+
+@pytest.mark.slow
+@needs_spark
+def test_an_empty_training_set_is_told_as_by_one_machine(
+    spark, write, tmp_path
+):
+    path = write("few.tsv", [pair(n) for n in range(100)])
+    train, out = f"{path}*0.0001", tmp_path / "out"
+    assert refusal([train], out, engine="spark") == refusal([train], out)
+
+
+@pytest.mark.slow
+@needs_spark
+def test_a_long_word_takes_no_room_for_each_word(spark):
+    query = "SELECT id, repeat('a', id) AS word FROM range(2000) ORDER BY id"
+    tracemalloc.start()
+    lengths, words = SparkTables(spark).arrays(query)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert lengths.tolist() == list(map(len, words))
+    assert most < 8_000_000  # of 2,000 words of 1,000 bytes on average
+
+
+def test_a_long_line_takes_no_room_for_each_line():
+    types = {"source": "string", "number": "long"}
+    lines = ["a" * 2**16, *["b"] * 1000]
+    session = unittest.mock.Mock()
+    tracemalloc.start()
+    chunks = [{"source": lines, "number": np.arange(1001)}]
+    SparkTables(session).fill("dev", types, chunks)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    rows = list(zip(lines, range(1001), strict=True))
+    schema = "source string, number long"
+    session.createDataFrame.assert_called_with(rows, schema)
+    assert most < 2**20
 
 
 @pytest.mark.slow

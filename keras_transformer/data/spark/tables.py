@@ -33,8 +33,9 @@ class SparkTables:
         """See `Database.fill`. This process holds all rows."""
         rows: list[tuple] = []
         for chunk in chunks:
-            columns = (np.asarray(chunk[name]).tolist() for name in types)
-            rows += zip(*columns, strict=True)
+            # NumPy's own text would have the longest one's room for each.
+            columns = (np.asarray(chunk[name], object) for name in types)
+            rows += zip(*map(np.ndarray.tolist, columns), strict=True)
         schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
         self.view(table, self._spark.createDataFrame(rows, schema))
 
@@ -62,9 +63,8 @@ class SparkTables:
 
     def arrays(self, query: str) -> list[np.ndarray]:
         """The columns that a query gives, each `(N,)`."""
-        frame = self._spark.sql(query)
-        rows = frame.collect()
-        return [np.array([row[name] for row in rows]) for name in frame.columns]
+        table = self._spark.sql(query).toArrow()
+        return [column.to_numpy() for column in table.columns]
 
     def close(self) -> None:
         """Removes all tables."""
