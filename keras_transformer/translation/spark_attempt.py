@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from keras_transformer.data.spark.session import spark_reason
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
 from keras_transformer.system.machine import choose_onednn, set_threads
@@ -134,7 +135,7 @@ class SparkAttempt:
             outcomes = self._watched(numbers)
         except (Py4JError, PySparkException) as error:
             # Spark gave up after one of the tasks; others may be finished.
-            reason = f"Spark: {_first_line(error)}"
+            reason = f"Spark: {spark_reason(error)}"
             for number in self.folder.unfinished(numbers):
                 yield number, reason
             return
@@ -160,10 +161,3 @@ class SparkAttempt:
                 context.cancelAllJobs()
                 raise
         return outcomes.result()
-
-
-def _first_line(error):
-    """What an error of Spark says, without the stack of the JVM."""
-    java = getattr(error, "java_exception", None)
-    text = str(java if java is not None else error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

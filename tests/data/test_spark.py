@@ -2,7 +2,9 @@
 
 import gzip
 import importlib.util
+import os
 import shutil
+import signal
 import tracemalloc
 import unittest.mock
 
@@ -232,6 +234,50 @@ def test_missing_java_is_told_in_one_line(monkeypatch):
     monkeypatch.setattr(session.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="needs Java 17 or later, and there"):
         session._require_java()
+
+
+@pytest.mark.slow
+@needs_spark
+def test_a_killed_worker_is_told_in_one_line(spark):
+    def die(batches):
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield from batches
+
+    said = "^Spark gave up: Python worker exited unexpectedly.*$"
+    with (
+        pytest.raises(InputError, match=said),
+        session.spark_session() as active,
+    ):
+        active.range(1).mapInArrow(die, "id long").toArrow()
+
+
+REASONS = {
+    "Answer from Java side is empty": "Answer from Java side is empty",
+    "": "ValueError",
+    """An error occurred while calling o74.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(a.scala:53)
+Caused by: org.apache.spark.SparkException: Python worker exited (crashed).
+\tat b.c(d.java:1)
+Caused by: java.net.SocketException: Connection reset
+\t... 24 more
+""": "Python worker exited (crashed).",
+    """An error occurred while calling None.org.apache.spark.SparkContext.
+: java.lang.IllegalArgumentException: System memory must be at least 471859200
+\tat org.apache.spark.SparkEnv$.create(SparkEnv.scala:420)
+""": "java.lang.IllegalArgumentException: System memory must be at least "
+    "471859200",
+    """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "a.py", line 1, in b
+OSError: [Errno 28] No space left on device
+""": "OSError: [Errno 28] No space left on device",
+}
+
+
+@pytest.mark.parametrize("text", REASONS)
+def test_an_error_of_spark_is_one_line(text):
+    assert session.spark_reason(ValueError(text)) == REASONS[text]
 
 
 def test_an_old_java_is_told_in_one_line(monkeypatch, tmp_path):

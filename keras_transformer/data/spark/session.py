@@ -35,7 +35,8 @@ def spark_session(master: str | None = None) -> Iterator:
 
     Raises:
         InputError: pyspark, pyarrow or Java is missing, the cluster can't be
-            reached; or in the block, a task failed by an `InputError`.
+            reached; or in the block, a task failed by an `InputError`, or
+            Spark gave up.
     """
     _require_packages()
     from pyspark.sql import SparkSession
@@ -72,8 +73,8 @@ def _start(master):
         session = builder.getOrCreate()
     except Exception as error:
         raise InputError(
-            f"Spark doesn't start at {master} ({_reason(error)}). Accepted: "
-            "local[N], or the address of a cluster that is up"
+            f"Spark doesn't start at {master} ({spark_reason(error)}). "
+            "Accepted: local[N], or the address of a cluster that is up"
         ) from error
     return session
 
@@ -138,7 +139,12 @@ def _require_java():
 
 @contextlib.contextmanager
 def _task_errors():
-    """Gives back an `InputError` that a task on a worker raised."""
+    """Gives back an `InputError` that a task on a worker raised.
+
+    Where Spark gives up for its own reasons, that is one, too.
+    """
+    from py4j.protocol import Py4JError
+
     try:
         yield
     except InputError:
@@ -146,11 +152,24 @@ def _task_errors():
     except Exception as error:
         # A worker's exception comes as its traceback within Spark's.
         raised = re.search(r"InputError: (.+)", str(error))
-        if raised is None:
-            raise
-        raise InputError(raised[1]) from error
+        if raised:
+            raise InputError(raised[1]) from error
+        if isinstance(error, Py4JError) and "Traceback (" not in str(error):
+            raise InputError(f"Spark gave up: {spark_reason(error)}") from error
+        raise
 
 
-def _reason(error):
-    """The first line of what Spark says."""
-    return str(error).strip().partition("\n")[0]
+def spark_reason(error: Exception) -> str:
+    """What an error of Spark says, in one line without the stack.
+
+    Of Java's exceptions, each caused by the next, it is the last of Spark's, as
+    a killed worker's is followed by those of sockets; of Python's, the last
+    line of the traceback.
+    """
+    text = str(error).strip() or type(error).__name__
+    spark = r"^(?:Caused by)?: org\.apache\.spark[\w.$]+: (.+)"
+    return (
+        re.findall(spark, text, re.MULTILINE)
+        or re.findall("^: (.+)", text, re.MULTILINE)
+        or text.splitlines()
+    )[-1]
