@@ -236,6 +236,19 @@ def test_missing_java_is_told_in_one_line(monkeypatch):
         session._require_java()
 
 
+@needs_spark
+def test_a_stop_that_fails_hides_no_interrupt(monkeypatch):
+    from pyspark.sql import SparkSession
+
+    started = unittest.mock.Mock()
+    started.stop.side_effect = ConnectionError
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(session, "_start", lambda master: started)
+    with pytest.raises(KeyboardInterrupt), session.spark_session():
+        raise KeyboardInterrupt
+    started.stop.assert_called_once()
+
+
 @pytest.mark.slow
 @needs_spark
 def test_a_killed_worker_is_told_in_one_line(spark):
