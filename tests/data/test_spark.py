@@ -268,6 +268,20 @@ def test_a_stop_that_fails_hides_no_interrupt(monkeypatch):
     started.stop.assert_called_once()
 
 
+@needs_spark
+def test_an_error_that_follows_an_interrupt_hides_none():
+    from py4j.protocol import Py4JNetworkError
+
+    def interrupt():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    with pytest.raises(KeyboardInterrupt), session._task_errors():
+        interrupt()
+
+
 @pytest.mark.slow
 @needs_spark
 def test_a_killed_worker_is_told_in_one_line(spark):

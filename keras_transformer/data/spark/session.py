@@ -155,6 +155,12 @@ def _task_errors():
     except InputError:
         raise
     except Exception as error:
+        # On the way out, PySpark may ask Java in vain.
+        before = error.__context__
+        while before and not isinstance(before, KeyboardInterrupt):
+            before = before.__context__
+        if before:
+            raise KeyboardInterrupt from error
         # A worker's exception comes as its traceback within Spark's.
         raised = re.search(r"InputError: (.+)", str(error))
         if raised:
