@@ -68,7 +68,7 @@ class _Cue:
     after: str
     start: float
     end: float
-    is_whole: bool  # neither a speaker's turn in a dialogue nor a sound
+    is_whole: bool  # neither a sound nor with the mark of a speaker
     frame: tuple[str | None, ...] = ()  # its speaker and place
 
 
@@ -164,7 +164,7 @@ def _parts(lines) -> Iterator:
 
 
 def _cues(lines, settings, start, end):
-    """The turns of speakers, if all of it is turns, or else the whole text."""
+    """The turns of speakers, or the whole text if there are none."""
     if not lines:
         return
     for text in _turns(_RUBY.sub("", "\n".join(lines))):
@@ -195,13 +195,32 @@ def _cues(lines, settings, start, end):
 
 
 def _turns(text):
-    turns = re.split(r"\n|\s(?=<v\b)", text)
-    if all(map(_begins_turn, turns)):
-        return turns
     # Lines of one colour are one speaker's.
     parts = itertools.groupby(_OWN_START.split(text), _own_tag)
     own = [(tag, "\n".join(lines)) for tag, lines in parts]
-    return [part for _, part in own] if all(tag for tag, _ in own) else [text]
+    if not all(tag for tag, _ in own):
+        own = [(None, text)]
+    return [turn for _, part in own for turn in _dialogue(part)]
+
+
+def _dialogue(text):
+    """A turn for each line that begins one, with those after that don't."""
+    lines = re.split(r"\n|\s(?=<v\b)", text)
+    turns = [lines[:1]]
+    # The second speaker alone may have a dash, and so may an aside.
+    is_sure = _begins_turn(lines[0])
+    for before, line in itertools.pairwise(lines):
+        if _begins_turn(line) and (is_sure or not _is_aside(before, line)):
+            turns.append([])
+        turns[-1].append(line)
+    return map("\n".join, turns)
+
+
+def _is_aside(before, line):
+    """Whether a line's dash is of the sentence before: "We left⏎- at last"."""
+    said = _TAG.sub("", line).lstrip("-‐‑‒–—― ")
+    is_open = not _SENTENCE_END.search(_TAG.sub("", before).rstrip())
+    return is_open and (said[:1].islower() or said[:1].isdigit())
 
 
 def _own_tag(text):
