@@ -84,8 +84,9 @@ class Subtitles:
 
     def __init__(self, path: pathlib.Path) -> None:
         content = read_text(path)
-        self._newline = "\r\n" if "\r\n" in content else "\n"
-        lines = content.replace("\r\n", "\n").split("\n")
+        ends = (end for end in ("\r\n", "\n", "\r") if end in content)
+        self._newline = next(ends, "\n")
+        lines = content.replace(self._newline, "\n").split("\n")
         self._is_webvtt = content.lstrip("\ufeff").startswith("WEBVTT")
         if self._is_webvtt:
             # There lines of spaces end no cue.

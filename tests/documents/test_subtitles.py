@@ -103,7 +103,7 @@ def test_no_half_of_a_pair_of_tags_stays(tmp_path, line, expected):
     assert content == f"{TIMES}{expected}\n"
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_what_is_not_text_stays(tmp_path, newline, mark):
     content = mark + SRT.replace("\n", newline)
