@@ -15,6 +15,8 @@ from keras_transformer.system.files import read_bytes
 from keras_transformer.system.pipes import open_file
 
 _MARK = "\ufeff"
+# Of a table, with the line that tells Excel what divides columns.
+_HEAD = re.compile(r'^(\ufeff?(?:"?(?i:sep)=([^"\r\n])"?(?:\r\n?|\n))?)')
 # A cell as programs write it that quote those with quotes in them.
 _QUOTED = re.compile(r'"[^"]*(?:""[^"]*)+"')
 
@@ -37,16 +39,16 @@ class Table:
         self, path: pathlib.Path, field: str | None, delimiter: str
     ) -> None:
         content = read_text(path)
-        self._mark = _MARK if content.startswith(_MARK) else ""
-        content = content.removeprefix(_MARK)
+        _, self._mark, divider, content = _HEAD.split(content, 1)
         ends = (end for end in ("\r\n", "\n", "\r") if end in content)
         self._newline = next(ends, "\n")
         if self._newline == "\r":
             content = content.replace("\r", "\n")
         header = content.partition("\n")[0]
-        if delimiter == "," and ";" in header and "," not in header:
-            delimiter = ";"  # as Excel writes it where 1.5 is 1,5
-        self._delimiter = delimiter
+        if delimiter == "," and "," not in header:
+            # Excel writes ";" where 1.5 is 1,5.
+            delimiter = next((d for d in ";\t" if d in header), ",")
+        self._delimiter = delimiter = divider or delimiter
         self._rows = _plain_rows(content) if delimiter == "\t" else []
         # Lines of TSV have as many columns without a look at quotes.
         self._is_plain = len({len(row) for row in self._rows if row}) == 1
