@@ -51,6 +51,8 @@ _CLOSERS = f"{_CLOSING}\"'’«‘"
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _WORD = r"\p{L}\p{M}\p{N}"
 _WORD_START = f"(^|[^{_WORD}°])"
+# Also a Roman one, but for what may be a word or an initial: "No. I am."
+_NUMBER = r"(?:\p{N}|(?:[VX]|[IVXLC]{2,})\b)"
 _LETTER = r"\p{L}\p{M}*"
 _DANDA = {"DEVANAGARI", "BENGALI", "ORIYA", "GURMUKHI"}
 _NARROW = " \xa0\u202f"  # before a closing quote in French
@@ -416,7 +418,7 @@ def _rules_without_end(language, facts) -> _Rules:
         # Twice, as the first takes the stop before the second of "Prof.Dr.".
         *(abbreviation, abbreviation),
         (
-            rf"{_WORD_START}((?i:{numbers})\.)([{WHITE_SPACE}]*[(\[]?\p{{N}})",
+            rf"{_WORD_START}((?i:{numbers})\.)([{WHITE_SPACE}]*[(\[]?{_NUMBER})",
             rf"\1\2{_NO_END}\3",
         ),
         # "z. B.", "s. r. o."
