@@ -36,9 +36,9 @@ _NOTE = re.compile(r"\[\^[^\]\s]+\]: +")
 _LABEL = re.compile(rf"\[[ xX]\] +|{_NOTE.pattern}")
 # A formula, as GitHub and Pandoc have them.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
-# It, or an address in brackets.
+# It, a backslash that breaks a line, or an address in brackets.
 _AS_IS = re.compile(
-    rf"{_MATH.pattern}|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*"
+    rf"{_MATH.pattern}|\\\n[ \t]*|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*"
     r"|[^\s<>@\\]+@[\w.-]+)>"
 )
 # An address with a template of Jekyll or Hugo.
@@ -52,7 +52,7 @@ _SPECIAL = re.compile(
 )
 # And what would begin another block.
 _BLOCK = re.compile(
-    r"^(\d{0,9})((?:#{1,6}|[-+])(?=\s|$)|>|=+$|-+$|(?<=\d)[.)](?=\s|$))",
+    r"^( {0,3}\d{0,9})((?:#{1,6}|[-+])(?=\s|$)|>|=+$|-+$|(?<=\d)[.)](?=\s|$))",
     re.MULTILINE,
 )
 # Tags of nothing, and white space within tags.
@@ -164,7 +164,8 @@ class Markdown:
         parts, end = [], 0
         for inline, text in zip(self._inlines, texts, strict=True):
             parts.append(self._content[end : inline.start])
-            content = _untagged(text, inline.marks)
+            content = _untagged(text, inline.marks).removesuffix("\\\n")
+            content = content.strip(" \n")  # A break ends or begins none.
             line = self._content.rfind("\n", 0, inline.start) + 1
             if "#" not in self._content[line : inline.start]:  # No heading.
                 content = _BLOCK.sub(r"\1\\\2", content)
@@ -247,7 +248,8 @@ def _as_is(state, silent):
     """A rule of markdown-it for what stays as it is."""
     found = _AS_IS.match(state.src, state.pos)
     if found and not silent:
-        state.push("as_is", "", 0).content = found[0]
+        kind = "hardbreak" if found[0][0] == "\\" else "as_is"
+        state.push(kind, "", 0).content = found[0].rstrip(" \t")
     state.pos = found.end() if found else state.pos
     return bool(found)
 
@@ -267,11 +269,9 @@ def _alone(token):
     if token.type == "code_inline":
         space = " " if "`" in (token.content[0], token.content[-1]) else ""
         return f"{token.markup}{space}{token.content}{space}{token.markup}"
-    if token.type == "as_is":
-        return token.content
     if token.type == "image":
         return f"![{token.content}]({_target(token, 'src')})"
-    return "\\\n"  # a hard break
+    return token.content or "  \n"  # a hard break of spaces
 
 
 def _target(token, attribute):

@@ -185,6 +185,9 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ("[a](b_(c)/d)\n", ["<x1>a</x1>"], None),
         ('[a](b "c\\\\")\n', ["<x1>a</x1>"], None),
         ("- Item\n\tgoes on\n", ["Item goes on"], "- Item goes on\n"),
+        ("a  \nb\\\nc\n", ["a<x1/>b<x2/>c"], None),
+        ("a\\\n  b   \n c\n", ["a<x1/>b<x2/>c"], "a\\\nb  \nc\n"),
+        (":::a\\\nb\n", ["b"], None),
     ],
 )
 def test_what_is_markup_in_markdown_stays(markdown, content, texts, expected):
@@ -192,6 +195,19 @@ def test_what_is_markup_in_markdown_stays(markdown, content, texts, expected):
     assert document.texts == texts
     written = rewritten(document, texts)
     assert written == (expected or content)
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "expected"),
+    [
+        ("- a  \n  b\n", "<x1/>B A", "- B A\n"),
+        ("- a  \n  b\n- 1\n", "B A<x1/>", "- B A\n- 1\n"),
+        ("a\\\nb\n", "B A<x1/>", "B A\n"),
+        ("a  \nb\n", "A<x1/> 1. B", "A  \n 1\\. B\n"),
+    ],
+)
+def test_a_break_begins_and_ends_no_block(markdown, content, text, expected):
+    assert rewritten(markdown(content), [text]) == expected
 
 
 def test_characters_stay_characters(markdown):
