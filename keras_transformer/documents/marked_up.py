@@ -167,8 +167,11 @@ class Markdown:
             content = _untagged(text, inline.marks).removesuffix("\\\n")
             content = content.strip(" \n")  # A break ends or begins none.
             line = self._content.rfind("\n", 0, inline.start) + 1
-            if "#" not in self._content[line : inline.start]:  # No heading.
+            prefix = self._content[line : inline.start]
+            if "#" not in prefix:  # No heading.
                 content = _BLOCK.sub(r"\1\\\2", content)
+            if not prefix.strip(" \t>"):  # Not all read lazy lines.
+                content = content.replace("\n", f"\n{prefix}")
             parts.append(content.replace("|", r"\|" if inline.is_cell else "|"))
             end = inline.end
         content = "".join([*parts, self._content[end:]])

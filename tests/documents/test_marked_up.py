@@ -188,6 +188,13 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ("a  \nb\\\nc\n", ["a<x1/>b<x2/>c"], None),
         ("a\\\n  b   \n c\n", ["a<x1/>b<x2/>c"], "a\\\nb  \nc\n"),
         (":::a\\\nb\n", ["b"], None),
+        ("!!! note\n    a  \n    b\n", ["a<x1/>b"], None),
+        (
+            "- > a  \n  > b\n\n  > c  \n  > d\n",
+            ["a<x1/>b", "c<x1/>d"],
+            "- > a  \nb\n\n  > c  \n  > d\n",
+        ),
+        ("> $$\n> a\n> $$ is\n", ["<x1/> is"], None),
     ],
 )
 def test_what_is_markup_in_markdown_stays(markdown, content, texts, expected):
