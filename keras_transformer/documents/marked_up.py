@@ -47,7 +47,7 @@ _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
 _ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
 # What would be read as markup where it was escaped or isn't any.
 _SPECIAL = re.compile(
-    r"[\\*`\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!])|~(?=~)|#(?=#*$)"
+    r"[\\*`\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~(?=~)|#(?=#*$)"
     r"|&(?=#?\w+;)"
 )
 # And what would begin another block.
@@ -224,8 +224,9 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
             parts = _VERBATIM.split(token.content)
             for index in range(1, len(parts), 2):
                 tag = f"<{name}{len(marks) + 1}/>"
-                escape = "\\" if parts[index][0] == "<" else ""
-                marks[tag], parts[index] = escape + parts[index], tag
+                found, parts[index] = parts[index], tag
+                is_tag = found[0] == "<"
+                marks[tag] = html.escape(found, False) if is_tag else found
             text += "".join(parts)
             continue
         number = len(marks) + 1
@@ -337,7 +338,7 @@ def _untagged(text, marks):
     marks = {**marks, **changed}
 
     def escaped(part):
-        part = _SPECIAL.sub(r"\\\g<0>", part)
+        part = _SPECIAL.sub(_escaped, part)
         return _MATH.sub(lambda m: m[0].replace("$", r"\$"), part)
 
     def markdown(mark):
@@ -347,6 +348,11 @@ def _untagged(text, marks):
         return marks.get(mark, escaped(mark) if is_special else mark)
 
     return _changed(text, escaped, markdown)
+
+
+def _escaped(found):
+    """A special character; not all Markdown reads a backslash before < or &."""
+    return html.escape(found[0]) if found[0] in "<&" else f"\\{found[0]}"
 
 
 def _has_letters(text):

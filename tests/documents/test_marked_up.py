@@ -132,11 +132,7 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ("Let $\\a_{1}$ and $x\\_y$.\n", ["Let <x1/> and <x2/>."], None),
         ("So $$\n\\frac{a}{b} \\\\\nc\n$$ is.\n", ["So <x1/> is."], None),
         ("$5 or $10 and [[A page]].\n", ["$5 or $10 and <x1/>."], None),
-        (
-            "&lt;b&gt; or <b>x</b>\n",
-            ["<x1/> or <b>x</b>"],
-            "\\<b> or <b>x</b>\n",
-        ),
+        ("&lt;b&gt; or <b>x</b>\n", ["<x1/> or <b>x</b>"], None),
         ("**a <x1>** b\n", ["<xx1>a <x1></xx1> b"], None),
         (
             "<kbd>Alt</kbd> *or* <code>a <b>*x*</b> \\* 1</code>\n",
@@ -188,6 +184,8 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ("a  \nb\\\nc\n", ["a<x1/>b<x2/>c"], None),
         ("a\\\n  b   \n c\n", ["a<x1/>b<x2/>c"], "a\\\nb  \nc\n"),
         (":::a\\\nb\n", ["b"], None),
+        ("&amp;lt; is &lt;?a&lt;!b?>\n", ["&lt; is <?a<!b?>"], None),
+        ("&lt;b a='&amp;'&gt; is [[a's]]\n", ["<x1/> is <x2/>"], None),
         ("!!! note\n    a  \n    b\n", ["a<x1/>b"], None),
         (
             "- > a  \n  > b\n\n  > c  \n  > d\n",
@@ -221,7 +219,7 @@ def test_characters_stay_characters(markdown):
     document = markdown("Five \\* six\n")
     assert document.texts == ["Five * six"]
     content = rewritten(document, ["2 * 3 [x] `y` a_b _c_ <d"])
-    assert content == "2 \\* 3 \\[x\\] \\`y\\` a_b \\_c\\_ \\<d\n"
+    assert content == "2 \\* 3 \\[x\\] \\`y\\` a_b \\_c\\_ &lt;d\n"
     assert markdown(content).texts == ["2 * 3 [x] `y` a_b _c_ <d"]
 
 
