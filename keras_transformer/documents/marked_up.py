@@ -22,7 +22,7 @@ from keras_transformer.documents.markup import ENTITY, MARKUP, TAG, unused_tag
 # A tag that was written as characters, and what other Markdown than CommonMark
 # has for footnotes and a table of contents.
 _VERBATIM = re.compile(
-    r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|\[TOC\]|\[\[[^\[\]]+\]\]"
+    r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|(?i:\[TOC\])|\[\[[^\[\]]+\]\]"
     r"|(?<!\S):[a-z0-9_+-]+:(?!\S))"
 )
 _FRONT_MATTER = re.compile(
@@ -31,15 +31,16 @@ _FRONT_MATTER = re.compile(
 _EMPHASIS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _SPELT = "of Markdown that wasn't found in the file"
 _IN_HTML = "in blocks of HTML"
-# What GitHub has before a text: an item's box, and a footnote's label.
-_NOTE = re.compile(r"\[\^[^\]\s]+\]: +")
+# What begins a footnote, an abbreviation or a definition; and an item's box.
+_NOTE = re.compile(r"(?:\[\^[^\]\s]+\]|\*\[[^\]\n]+\])?: +")
 _LABEL = re.compile(rf"\[[ xX]\] +|{_NOTE.pattern}")
 # A formula, as GitHub and Pandoc have them.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
-# It, a backslash that breaks a line, or an address in brackets.
+# It, a backslash that breaks a line, a table of contents of GitLab, or an
+# address in brackets.
 _AS_IS = re.compile(
-    rf"{_MATH.pattern}|\\\n[ \t]*|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*"
-    r"|[^\s<>@\\]+@[\w.-]+)>"
+    rf"{_MATH.pattern}|\\\n[ \t]*|\[\[_TOC_\]\]"
+    r"|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*|[^\s<>@\\]+@[\w.-]+)>"
 )
 # An address with a template of Jekyll or Hugo.
 _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
@@ -202,7 +203,10 @@ def _parser(markdown_it):
 
 
 def _note(paragraph, state, start, end, silent):
-    """A rule of markdown-it: a footnote is a paragraph, not an address."""
+    """A rule of markdown-it: a footnote is a paragraph, not an address.
+
+    An abbreviation or a definition is one, too.
+    """
     place = state.bMarks[start] + state.tShift[start]
     found = _NOTE.match(state.src, place) is not None
     return found and (silent or paragraph(state, start, end, silent))

@@ -148,6 +148,14 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
             ["one<x1/>", "a note"],
             None,
         ),
+        ("[toc]\n\nA [[_TOC_]]\n", ["A <x1/>"], None),
+        (
+            "A\n:   B *c*\n    d\n: e\n",
+            ["A", "B <x1>c</x1> d", "e"],
+            "A\n:   B *c* d\n: e\n",
+        ),
+        ("A\n*[HT ML]: b\n*[_]:  c\n", ["A", "b", "c"], None),
+        ("*[a]: b*\n", ["<x1>[a]: b</x1>"], "*\\[a\\]: b*\n"),
         ("a[^1]\n[^1]: b\n[^c]: http://d\n", ["a<x1/>", "b"], None),
         (
             "[a]({{site.url}}) [b]({% post_url 2-x %})\n",
