@@ -378,9 +378,10 @@ _PHRASING = set(
     "sup svg time tt u var wbr".split()
 )
 _UNTRANSLATED = "script style pre textarea template svg math".split()
-_OTHER_ENCODING = re.compile(
-    r"<(?:meta\b[^<>]*\bcharset|\?xml\b[^<>]*\bencoding)\s*=\s*[\"']?\s*"
-    r"(?!utf-?8\b)\w",
+# A whole page, not a part of one; and that it is in UTF-8.
+_PAGE = re.compile(r"<(?:!doctype|html|head|meta|\?xml)\b", re.IGNORECASE)
+_UTF_8 = re.compile(
+    r"<(?:meta\b[^<>]*\bcharset|\?xml\b[^<>]*\bencoding)\s*=[\s\"']*utf-?8\b",
     re.IGNORECASE,
 )
 _MAY_BREAK = re.compile(r"</?wbr(?![\w-])", re.IGNORECASE)
@@ -431,8 +432,10 @@ class Html:
 
     def __init__(self, path: pathlib.Path) -> None:
         content = read_text(path)
-        # A page in ASCII may name any encoding.
-        self._is_ascii = content.isascii() and _OTHER_ENCODING.search(content)
+        # A page in ASCII may name any encoding, or leave it to the browser.
+        self._is_ascii = content.isascii() and (
+            _PAGE.search(content) and not _UTF_8.search(content)
+        )
         self._parts: list[str] = []
         self._frames: dict[int, tuple[str, str, dict[str, str]]] = {}
         self.texts: list[str] = []

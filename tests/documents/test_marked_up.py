@@ -374,6 +374,10 @@ def test_codes_stay_and_entities_are_characters(tmp_path, content, text, again):
         ("<meta charset=utf-8>", "<p>好</p>".encode()),
         ("<?xml encoding='US-ASCII'?>", b"<p>&#22909;</p>"),
         ('<?xml encoding="UTF-8"?>', "<p>好</p>".encode()),
+        ("<meta content='text/html; charset=UTF-8'>", "<p>好</p>".encode()),
+        ("<!DOCTYPE html>", b"<p>&#22909;</p>"),
+        ("<HEAD><meta name=a></HEAD>", b"<p>&#22909;</p>"),
+        ("<header></header>", "<p>好</p>".encode()),
         ("", "<p>好</p>".encode()),
     ],
 )
