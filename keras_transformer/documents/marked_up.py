@@ -384,6 +384,11 @@ _UTF_8 = re.compile(
     r"<(?:meta\b[^<>]*\bcharset|\?xml\b[^<>]*\bencoding)\s*=[\s\"']*utf-?8\b",
     re.IGNORECASE,
 )
+# An empty comment, as React writes beside each value in a text, or one between
+# what is of a text.
+_COMMENT = re.compile(
+    r"<!--\s*-->|(?:(?<=[^\s<>])|(?<=[^\s<>] ))<!--[^<>]*-->(?=\s*[^\s<>])"
+)
 _MAY_BREAK = re.compile(r"</?wbr(?![\w-])", re.IGNORECASE)
 _REST_OF_ENTITY = re.compile(r"#?\w+;")
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
@@ -483,8 +488,7 @@ def _html_pieces(content):
             yield content[end : match.start()], True
         name = _TAG_NAME.match(match[0])
         phrasing = name is not None and name[1].lower() in _PHRASING
-        # React writes an empty comment beside each value in a text.
-        phrasing |= re.fullmatch(r"<!--\s*-->", match[0]) is not None
+        phrasing |= _COMMENT.match(content, match.start()) is not None
         if match[2]:  # Not the rest of a page where it isn't closed.
             phrasing = phrasing and match[3] is not None
         code = _CODE.match(match[0])

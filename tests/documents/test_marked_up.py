@@ -352,6 +352,11 @@ def html(tmp_path, content):
             None,
         ),
         (
+            "<p>Hi<!-- a b --> you <!-- c -->all.<!-- d --></p> <!-- e --> 1",
+            "Hi<!-- a b --> you <!-- c -->all.",
+            None,
+        ),
+        (
             "<p>2<sup class=x>&minus;31</sup>, H<sub>2</sub>O, 1<sup>st</sup>"
             " at<sup><a href=b>[1]</a></sup></p>",
             "2<x1/>, H<sub>2</sub>O, 1<sup>st</sup> at<x2/>",
@@ -390,7 +395,7 @@ def test_a_page_keeps_the_encoding_that_it_names(tmp_path, head, expected):
     "part",
     [
         *("<!--", "<!x", "<?=", "<script>", "<pre ", "<svg>", "<code>"),
-        *("<sup>", "<sup>1<a>"),
+        *("<sup>", "<sup>1<a>", "a<!-- ", "a<!---->", "a<!--b-->"),
         *("<td translate=no>", "<b translate=no>", "<div translate=no>"),
     ],
 )
