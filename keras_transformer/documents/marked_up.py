@@ -22,7 +22,7 @@ from keras_transformer.documents.markup import ENTITY, MARKUP, TAG, unused_tag
 # A tag that was written as characters, and what other Markdown than CommonMark
 # has for footnotes and a table of contents.
 _VERBATIM = re.compile(
-    r"(</?[A-Za-z][^<>]*>|\[\^[^\]\s]+\]:?|(?i:\[TOC\])|\[\[[^\[\]]+\]\]"
+    r"(</?[A-Za-z][^<>]*>|\[\^[^\[\]\s]+\]:?|(?i:\[TOC\])|\[\[[^\[\]]+\]\]"
     r"|(?<!\S):[a-z0-9_+-]+:(?!\S))"
 )
 _FRONT_MATTER = re.compile(

@@ -239,13 +239,16 @@ def test_front_matter_stays_and_blocks_of_html_are_counted(markdown):
     assert rewritten(document, ["Hi"]) == content
 
 
-def test_many_tags_of_markdown_take_no_quadratic_time(markdown):
-    content = "word **bold** and `c` [l](u)\n" * 2000
-    document = markdown(content)
+@pytest.mark.parametrize(
+    "content",
+    ["word **bold** and `c` [l](u)\n" * 2000, "[^a" * 20_000],
+)
+def test_many_marks_of_markdown_take_no_quadratic_time(markdown, content):
     began = time.process_time()
+    document = markdown(content)
     written = rewritten(document, document.texts)
-    assert time.process_time() - began < 2
-    assert written.split() == content.split()
+    assert time.process_time() - began < 4
+    assert written.replace("\\", "").split() == content.split()
 
 
 def test_what_is_not_found_in_the_file_is_counted(markdown):
