@@ -348,8 +348,10 @@ def _untagged(text, marks):
     def markdown(mark):
         # A tag, an entity or a formula that isn't one of the file's own is
         # characters.
-        is_special = mark[0] in "&<" or _MATH.fullmatch(mark)
-        return marks.get(mark, escaped(mark) if is_special else mark)
+        if mark[0] in "&<" or _MATH.fullmatch(mark):
+            return marks.get(mark, escaped(mark))
+        # A template may have emphasis in it, as `{{ __a__ }}`.
+        return re.sub(TAG, lambda m: marks.get(m[0], m[0]), mark)
 
     return _changed(text, escaped, markdown)
 

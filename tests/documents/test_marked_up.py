@@ -200,6 +200,11 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
             ["a<x1/>b", "c<x1/>d"],
             "- > a  \nb\n\n  > c  \n  > d\n",
         ),
+        (
+            "{{ __a__ }} {% b '_c_' %} d\n",
+            ["{{ <x1>a</x1> }} {% b '<x3>c</x3>' %} d"],
+            None,
+        ),
         ("> $$\n> a\n> $$ is\n", ["<x1/> is"], None),
     ],
 )
