@@ -55,7 +55,8 @@ for _ in range(4):
 # Possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,){_BRACES}"
-    rf"|%%|%[A-Z_]{{3,}}\d*+|%<\w+>{_LETTER}*+|%#@\w++@|\{{\s+\w++\s*\}}"
+    # No tag in "50%<b>", nor one of `unused_tag`.
+    rf"|%%|%[A-Z_]{{3,}}\d*+|(?<!\d)%<(?!x+\d)\w+>{_LETTER}*+|%#@\w++@|\{{\s+\w++\s*\}}"
     r"|%(?:\(\w+\))?(?:\d+\$)?"
     # No flag in "5%-Hürde", and not Turkish "%50".
     r"(?:(?<!\d%)(?<!\d\s%)[#0\-+']++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"

@@ -205,6 +205,7 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
             ["{{ <x1>a</x1> }} {% b '<x3>c</x3>' %} d"],
             None,
         ),
+        ("增长50%**以上** %*b*\n", ["增长50%<x1>以上</x1> %<x3>b</x3>"], None),
         ("> $$\n> a\n> $$ is\n", ["<x1/> is"], None),
     ],
 )

@@ -82,6 +82,7 @@ def placed(source, translation, alignment):
             "%{count} of %<n>s, %<PRIu64> bytes",
             "%{count} %<n>s %<PRIu64>".split(),
         ),
+        ("50%<b>a</b> or %<x1>b</x1>", "<b> </b> <x1> </x1>".split()),
         ("50%ige, 50 %ige, 5%s, 50% der, a % b", ["%s"]),
         ("5%-Hürde, 100%-os, %50 indirim, %-5d, %1", ["%-5d", "%1"]),
         ("%PRODUCTNAME Writer", ["%PRODUCTNAME"]),
