@@ -129,7 +129,8 @@ class FolderDamage:
             folder / names[n % len(names)] for n in (self.file, self.other)
         )
         if self.kind == "damage":
-            with contextlib.suppress(OSError):  # A link to nothing, a folder.
+            # Not of what an earlier one made: a pipe, or a link elsewhere.
+            if path.is_file() and not path.is_symlink():
                 path.write_bytes(self.damage(path.read_bytes()))
         elif self.kind in ("copy", "swap"):
             self._exchange(path, other)
