@@ -1,5 +1,6 @@
 """The README's lines of Python, as written, on made and on real pairs."""
 
+import ast
 import gzip
 import pathlib
 import re
@@ -18,7 +19,7 @@ README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 def corpora(request):
     """The text of each file that the lines read, by its name."""
     if request.param == "built-in":
-        corpus = load_demo_corpus(train_size=1000)._asdict().items()
+        corpus = load_demo_corpus(1000, 200, 200)._asdict().items()
         return {
             # Words are what isn't translated there.
             name: "".join(f"{source}\tDas {source}\n" for source, _ in pairs)
@@ -75,5 +76,6 @@ def test_the_lines_of_the_readme_run_in_a_notebook(lines, tmp_path):
 
 
 def cells_of(lines):
-    """A cell for each statement that begins a line."""
-    return re.split(r"\n(?=\S)", lines.strip())
+    """A cell for each statement."""
+    statements = ast.parse(lines).body
+    return [ast.get_source_segment(lines, each) for each in statements]
