@@ -62,6 +62,7 @@ def test_models_with_their_policies(file):
     ("text", "says"),
     [
         ("nonsense {", "not a ModelServerConfig text proto"),
+        ("[" * 5000, r"not a ModelServerConfig text proto .{,202}$"),
         ("", "no model_config_list"),
         ("model_config_list {}", "no model"),
         ('model_config_list { config { name: "a" } }', "needs a name and a"),

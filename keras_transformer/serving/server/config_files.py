@@ -13,7 +13,7 @@ from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from keras_transformer.contract.protobuf import message
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.exporting.ctranslate2_folder import is_export
 from keras_transformer.exporting.registry.version_folders import version_folders
 from keras_transformer.system.files import read_bytes
@@ -125,7 +125,7 @@ def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:
     names = [config.name for config in configs]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"{path}: the model {name!r} is there twice")
+            raise InputError(f"{path}: the model {shown(name)} is there twice")
     if not configs:
         raise InputError(f"{path}: no model. Accepted: at least one config")
     return configs
@@ -162,7 +162,10 @@ def _read_text_proto(path, message, kind):
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8. Accepted: a text proto") from None
     except text_format.ParseError as error:
-        raise InputError(f"{path}: not a {kind} text proto ({error})") from None
+        reason = str(error)[:200]  # It repeats what it doesn't know.
+        raise InputError(
+            f"{path}: not a {kind} text proto ({reason})"
+        ) from None
 
 
 def _config(path, message):
