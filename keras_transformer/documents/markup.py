@@ -16,6 +16,7 @@ Translation"; Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
 
 from __future__ import annotations
 
+import bisect
 import collections
 import functools
 import itertools
@@ -56,7 +57,8 @@ for _ in range(4):
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,){_BRACES}"
     # No tag in "50%<b>", nor one of `unused_tag`.
-    rf"|%%|%[A-Z_]{{3,}}\d*+|(?<!\d)%<(?!x+\d)\w+>{_LETTER}*+|%#@\w++@|\{{\s+\w++\s*\}}"
+    rf"|%%|%[A-Z_]{{3,}}\d*+|(?<!\d)%<(?!x+\d)\w+>{_LETTER}*+|%#@\w++@"
+    r"|\{\s+\w++\s*\}"
     r"|%(?:\(\w+\))?(?:\d+\$)?"
     # No flag in "5%-Hürde", and not Turkish "%50".
     r"(?:(?<!\d%)(?<!\d\s%)[#0\-+']++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
@@ -328,6 +330,9 @@ class Masked(NamedTuple):
         return place_marks(source, plain.text, words, spans, alignment)
 
 
+_NEAR = 100  # characters after a mark that may become part of it
+
+
 def _apart(text, spans):
     """A text whose marks are found again.
 
@@ -340,17 +345,23 @@ def _apart(text, spans):
             same character.
     """
     found = set(_spans(text))
-    for start, end, kept in reversed(spans):
-        before, mark, after = text[:start], text[start:end], text[end:]
+    parts, last, following = [], len(text), ""
+    for n, (start, end, kept) in reversed([*enumerate(spans)]):
+        between, mark = text[end:last], text[start:end]
+        following = (between[:_NEAR] + following)[:_NEAR]
+        before = after = ""
         # A user's own mark has another pattern.
-        if (start, end) in found or _first_end(mark) != len(mark):
-            continue
-        if not kept and _first_end(mark + after) != len(mark):
-            after = f" {after}"
-        if (start, end) not in _spans(before + mark):
-            before += " "
-        text = before + mark + after
-    return text
+        if (start, end) not in found and _first_end(mark) == len(mark):
+            if not kept and _first_end(mark + following) != len(mark):
+                after = " "
+            # From the mark before: what is further away takes no part in it.
+            begin = spans[n - 1][0] if n else 0
+            if (start - begin, end - begin) not in _spans(text[begin:end]):
+                before = " "
+        parts += [between, after, mark, before]
+        following = f"{before}{mark}{after}{following}"[:_NEAR]
+        last = start
+    return "".join([text[:last], *reversed(parts)])
 
 
 def _spans(text):
@@ -672,17 +683,16 @@ def _place(stripped, translation, tokens, indices, depth, placed):
         placed: gets the marks.
     """
     taken: set[int] = set()
+    # By the place in the source.
+    sources = sorted((middle, n) for n, (_, middle) in enumerate(tokens))
     index = indices.start
     while index < indices.stop:
         partner = stripped.partners[index]
         inner = range(index + 1, partner)
         first = stripped.places[index]
         last = stripped.places[max(partner, index)]
-        within = [
-            n
-            for n, (_, middle) in enumerate(tokens)
-            if first <= middle < last and n not in taken
-        ]
+        begin, end = (bisect.bisect(sources, (p, -1)) for p in (first, last))
+        within = sorted({n for _, n in sources[begin:end]} - taken)
         run = _longest_run(within, taken)
         if partner == index or not run or depth == _DEEPEST:
             # Also a pair around nothing, or nothing that was translated.
@@ -690,7 +700,10 @@ def _place(stripped, translation, tokens, indices, depth, placed):
             text = _joined(stripped, marks)
             spaces = stripped.spaced[index][0], stripped.spaced[marks[-1]][1]
             placed.append(
-                _alone(text, first, spaces, translation, tokens, depth, index)
+                _alone(
+                    *(text, first, spaces, translation),
+                    *(tokens, sources, depth, index),
+                )
             )
         else:
             taken.update(range(run[0], run[-1] + 1))
@@ -729,22 +742,23 @@ def _longest_run(within, taken):
     return max(runs, key=len, default=[])
 
 
-def _alone(text, place, spaces, translation, tokens, depth, index):
+def _alone(text, place, spaces, translation, tokens, sources, depth, index):
     """A mark beside the token of its neighbour in the source."""
-    after = [(middle - place, s) for s, middle in tokens if middle >= place]
-    before = [(middle - place, s) for s, middle in tokens if middle < place]
+    n = bisect.bisect(sources, (place, -1))
     # What touches a word, as a note's number, stays with it.
-    joined = before and spaces == (False, True)
+    joined = n > 0 and spaces == (False, True)
     if (
-        after
+        n < len(sources)
         and not joined
-        and (not before or min(after)[0] <= -max(before)[0])
+        and (n == 0 or sources[n][0] - place <= place - sources[n - 1][0])
     ):
-        position, order = min(after)[1].start, (1, depth, 0, index)
+        span, _ = tokens[sources[n][1]]
+        position, order = span.start, (1, depth, 0, index)
     else:
-        position = max(before)[1].end if before else len(translation)
+        position = tokens[sources[n - 1][1]][0].end if n else len(translation)
         order = (0, -depth, 1, index)  # Not in a pair that ends there.
-    left, right = translation[:position][-1:], translation[position:][:1]
+    left = translation[max(position - 1, 0) : position]
+    right = translation[position : position + 1]
     closes = _CLOSES.match(translation, position)
     return _Placed(
         position,

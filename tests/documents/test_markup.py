@@ -393,6 +393,12 @@ def test_no_tag_tears_a_word():
 def test_a_placeholder_is_found_again_beside_a_letter():
     result = placed("(error %d).", "(Fehler kommen).", [0, 1, 2, 2, 3])
     assert result == "(Fehler %d kommen)."
+    # Of very many, in linear time.
+    alignment = [4 * n + k for n in range(2000) for k in (0, 1, 2, 2, 3)]
+    begin = time.process_time()
+    again = placed("(error %d). " * 2000, "(Fehler kommen). " * 2000, alignment)
+    assert time.process_time() - begin < 5
+    assert again.split() == result.split() * 2000
 
 
 def test_marks_may_be_in_each_other_to_any_depth():
