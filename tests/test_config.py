@@ -134,6 +134,8 @@ def test_settings_of_several_kinds_are_taken_together():
         ({"decoding": {"min_length": 2**31}}, "min_length must be 1,048,576"),
         ({"decoding": {"top_k": 2**31}}, "top_k must be 1,073,741,824 or less"),
         ({"decoding": {"top_p": 1e-46}}, "at least 1e-6, at most 1.*: 1e-46"),
+        ({"decoding": {"top_p": 0.5}}, "1 unless decoding.temperature is"),
+        ({"decoding": {"temperature": 1e-9}}, "0, or at least 1e-6"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_accepted(values, message):

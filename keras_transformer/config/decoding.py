@@ -14,7 +14,7 @@ from keras_transformer.config.validation import (
 )
 
 # Logits are divided by it, which must not give infinity.
-_TEMPERATURE = Rule("at least 1e-6", lambda value: value >= 1e-6)
+_TEMPERATURE = Rule("0, or at least 1e-6", lambda x: x == 0 or x >= 1e-6)
 # Sums of probabilities are compared with it in float32.
 _PROBABILITY = Rule("at least 1e-6, at most 1", lambda x: 1e-6 <= x <= 1)
 
@@ -46,8 +46,8 @@ class DecodingConfig(Section):
     # target tokens never generated; <unk> is what is unknown
     banned_tokens: tuple[str, ...] = ()
     replace_unknown: bool = False  # by the source word attended to most
-    sampling: bool = False  # draw tokens at random, one hypothesis
-    temperature: Annotated[float, _TEMPERATURE] = 1.0  # of sampling
+    # 0: search; else sample, one hypothesis, from logits divided by it
+    temperature: Annotated[float, _TEMPERATURE] = 0.0
     # sample from so many tokens; 0: all
     top_k: Annotated[NonNegativeInt, at_most(1 << 30)] = 0
     # sample from this fraction of probability
@@ -63,3 +63,12 @@ class DecodingConfig(Section):
     sentences: Literal["split", "keep"] = "split"
     # sentences decoded together
     batch_size: Annotated[PositiveInt, at_most(1 << 20)] = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, neutral in (("top_k", 0), ("top_p", 1)):
+            self.require(
+                name,
+                f"{neutral} unless decoding.temperature is above 0",
+                self.temperature > 0 or getattr(self, name) == neutral,
+            )

@@ -44,7 +44,7 @@ QUANTIZATIONS = {
 _LEFT_OUT = {
     "repetition_penalty": 1.0,
     "replace_unknown": False,
-    "sampling": False,
+    "temperature": 0.0,
     "precision": "float32",
 }
 

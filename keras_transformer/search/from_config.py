@@ -50,13 +50,13 @@ def search(
         first_symbol: see `SearchConstraints`.
     """
     constraints = search_constraints(config, banned, first_symbol)
-    if config.sampling or config.beam_size == 1:
+    if config.temperature or config.beam_size == 1:
         return greedy_search(
             model,
             source_ids,
             sentences,
             constraints,
-            choose=sampler(config) if config.sampling else None,
+            choose=sampler(config) if config.temperature else None,
         )
     return beam_search(
         model,
@@ -128,7 +128,7 @@ def sentence_constraints(
         min_lengths=min_output_lengths(source_lengths, config),
         prefixes=prefixes,
         sampling_keys=(
-            sampler(config).keys(source_ids) if config.sampling else ()
+            sampler(config).keys(source_ids) if config.temperature else ()
         ),
         symbols=symbols,
     )

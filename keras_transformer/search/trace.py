@@ -95,10 +95,9 @@ def trace_beam(
         InputError: the configuration samples, which isn't a beam search, or
             it isn't one sentence.
     """
-    if config.sampling:
+    if config.temperature:
         raise InputError(
-            "decoding.sampling: draws tokens, and has no beam to trace. "
-            "Accepted: false"
+            "decoding.temperature: sampling has no beam to trace. Accepted: 0"
         )
     source_ids = tf.convert_to_tensor(source_ids)
     if source_ids.shape[0] != 1:

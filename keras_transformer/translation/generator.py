@@ -31,8 +31,8 @@ class TextGenerator(tf.Module):
 
     The prompt is what a search has to begin with. So the texts of a batch
     have prompts of different lengths, and none depends on its neighbours.
-    With `sampling`, a prompt and `sampling_seed` decide what is drawn: equal
-    prompts continue equally, in one batch and in two calls. Another
+    With a `temperature`, a prompt and `sampling_seed` decide what is drawn:
+    equal prompts continue equally, in one batch and in two calls. Another
     `sampling_seed`, in a `TextGenerator` of its own, draws others.
 
     Args:
@@ -117,7 +117,7 @@ class TextGenerator(tf.Module):
         ids = self.tokenizer.tokenize(text)  # (B, ragged)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         prompts = ids[:, : self._longest].to_tensor(PAD_ID)  # (B, P)
-        sampling = self._config.sampling
+        sampling = self._config.temperature
         sentences = SentenceConstraints(
             max_lengths=tf.fill(tf.shape(lengths), self._longest),
             min_lengths=min_output_lengths(lengths, self._config),

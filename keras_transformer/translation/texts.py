@@ -213,9 +213,11 @@ def check_n_best(
         decoding: the search.
         name: of the number, for the error.
     """
-    most = 1 if decoding.sampling else decoding.beam_size
+    most = 1 if decoding.temperature else decoding.beam_size
     if n_best is not None and not 1 <= n_best <= most:
-        why = "as sampling gives one" if decoding.sampling else "the beam size"
+        why = (
+            "as sampling gives one" if decoding.temperature else "the beam size"
+        )
         raise InputError(
             f"{name} must be 1 to {most}, {why}. Received: {n_best}"
         )

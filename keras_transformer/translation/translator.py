@@ -594,4 +594,6 @@ def distinct(
 
 def greedy(config: DecodingConfig) -> DecodingConfig:
     """The same search with a beam of 1, which doesn't draw."""
-    return dataclasses.replace(config, beam_size=1, sampling=False)
+    return dataclasses.replace(
+        config, beam_size=1, temperature=0.0, top_k=0, top_p=1.0
+    )

@@ -172,7 +172,7 @@ REFUSED = [
     (f"{TRANSLATE} --set=decoding.beem_size=2", "--set|decoding.beam_size?"),
     (f"{TRANSLATE} --set=decoding.banned_tokens=[nine]", "banned_tok|'nine'"),
     (f"{TRANSLATE} --n-best=5", "--n-best|1 to 4|5"),
-    (f"{TRANSLATE} --n-best=2 --set=decoding.sampling=true", "--n-best|samp"),
+    (f"{TRANSLATE} --n-best=2 --set=decoding.temperature=1", "--n-best|samp"),
     (f"{TRANSLATE} --prefix=no.txt", "no.txt|No such file"),
     ("translate --run {run} --input=x aaa", "TEXT"),
     ("translate --run {run} --shards=2 aaa", "TEXT"),

@@ -313,7 +313,7 @@ def test_damaged_folders_are_refused(damage, ct2_export, tmp_path, refuses):
         ("--weights=best", ["--weights goes with --run"]),
         ("--alignment", ["--alignment goes with --run"]),
         ("--n-best=5", ["1 to 4", "Received: 5"]),
-        ("--set=decoding.sampling=true", ["decoding.sampling", "=false"]),
+        ("--set=decoding.temperature=1", ["decoding.temperature", "=0"]),
         ("--set=decoding.repetition_penalty=2", ["repetition_penalty=1.0"]),
         (
             "--set=decoding.length_normalization=gnmt",

@@ -23,7 +23,8 @@ SHARES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 
 
 def run(model, source_ids, limits, **options):
-    config = DecodingConfig(sampling=True, max_length_offset=400, **options)
+    options = {"temperature": 1.0, "max_length_offset": 400} | options
+    config = DecodingConfig(**options)
     sentences = sentence_constraints(
         source_ids, tf.ones_like(limits), config, 1000
     )

@@ -76,8 +76,8 @@ def test_a_batch_has_the_tokens_of_its_sentences():
         {"beam_size": 4, "length_penalty": 0.6},
         {"beam_size": 3, "no_repeat_ngram_size": 2, "min_length": 3},
         {"beam_size": 3, "repetition_penalty": 1.5},
-        {"sampling": True, "top_k": 5, "temperature": 2.0},
-        {"sampling": True, "top_p": 0.8, "temperature": 2.0},
+        {"top_k": 5, "temperature": 2.0},
+        {"top_p": 0.8, "temperature": 2.0},
     ],
 )
 def test_with_all_tokens_it_is_the_search(model, options):

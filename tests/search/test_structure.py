@@ -34,7 +34,7 @@ SEARCHES = {
     "beam": DecodingConfig(beam_size=4, length_penalty=0.6),
     "early": DecodingConfig(beam_size=4, early_stopping=True),
     "n-grams": DecodingConfig(beam_size=3, no_repeat_ngram_size=2),
-    "sampling": DecodingConfig(sampling=True, top_k=5, temperature=2.0),
+    "sampling": DecodingConfig(top_k=5, temperature=2.0),
     "short": DecodingConfig(beam_size=4, max_length=3),
     "long": DecodingConfig(beam_size=2, min_length=9),
 }

@@ -111,7 +111,7 @@ def test_the_best_path_spells_the_best_translation(tree):
 @pytest.mark.parametrize(
     ("sources", "options", "message"),
     [
-        (1, {"sampling": True}, "decoding.sampling: draws tokens"),
+        (1, {"temperature": 1.0}, "decoding.temperature: sampling"),
         (2, {}, "1 sentence. Received: 2"),
     ],
 )

@@ -34,7 +34,7 @@ class Echo:
 
 
 @pytest.mark.parametrize(
-    "options", [{"replace_unknown": True}, {"sampling": True}]
+    "options", [{"replace_unknown": True}, {"temperature": 1.0}]
 )
 def test_any_search_is_measured_greedily(new_run, options):
     run, plain = new_run(decoding=options), new_run()

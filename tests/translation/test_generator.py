@@ -21,7 +21,7 @@ from tests.toy_models import randomise
 TEXTS = ["the cat sat on the mat .", "a dog ran to the big house ."]
 PROMPTS = ["the cat", "", "a dog ran to", "a"]
 GREEDY = {"beam_size": 1, "banned_tokens": ("<unk>",), "length_penalty": 0.0}
-DRAWN = {"sampling": True, "temperature": 2.0, "max_length": 8}
+DRAWN = {"temperature": 2.0, "max_length": 8}
 
 
 @functools.cache

@@ -88,7 +88,7 @@ class TracedSignatures:
         )
         pairs = beam.pair_splitters(data) if data else None
         sentences = (pairs[0] if pairs else None, decoding.batch_size)
-        ranks = 1 if decoding.sampling else decoding.beam_size
+        ranks = 1 if decoding.temperature else decoding.beam_size
         # The last two speak of the tokens of one sentence, and split none.
         graphs: dict[str, Any] = {
             layout.BEAM: by_sentence(beam.translate, *sentences),

@@ -243,7 +243,7 @@ def _parser():
     add(
         "--decoding",
         nargs="*",
-        default=["sampling=true", "top_k=10"],
+        default=["temperature=1", "top_k=10"],
         metavar="KEY=VALUE",
         help="the search of the back-translations",
     )
