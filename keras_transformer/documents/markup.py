@@ -19,6 +19,7 @@ from __future__ import annotations
 import bisect
 import collections
 import functools
+import heapq
 import itertools
 import re
 import unicodedata
@@ -90,6 +91,8 @@ _WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
 # Characters between tokens, of each and of all that are missing.
 _PASSED, _MOST_PASSED = 4, 32
 _DEEPEST = 100  # pairs in each other; Python ends at a thousand calls
+# Of the attention of a token, that a pair needs to take it, and tokens asked.
+_LEAST_SHARE, _CANDIDATES = 0.1, 5
 # An end before a start: of two links, and of what a word may have, too.
 _LINKS = re.compile(r"</a><a(?![\w-])", re.IGNORECASE)
 _TAGS = re.compile(r"</[^<>]+><\w")
@@ -571,6 +574,7 @@ def place_marks(
     source: Sequence[Span],
     target: Sequence[Span],
     alignment: Sequence[int],
+    weights: Sequence[Sequence[float]] = (),
 ) -> str:
     """The translation of a stripped text with its marks.
 
@@ -580,14 +584,18 @@ def place_marks(
         source: spans of the source's tokens.
         target: spans of the translation's tokens.
         alignment: for each target token the index of its source token.
+        weights: of each target token, the attention to each source token;
+            they find a token for a pair that `alignment` gives none.
     """
     tokens = [
-        (span, (source[index].start + source[index].end) / 2)
+        (span, _middle(source[index]))
         for span, index in zip(target, alignment, strict=True)
         if span.end > span.start
     ]
     tokens = _of_words(tokens, translation)
     tokens = _of_characters(tokens, stripped, translation)
+    if weights:
+        _fill_pairs(stripped, tokens, source, target, weights)
     placed: list[_Placed] = []
     _place(stripped, translation, tokens, range(len(stripped.marks)), 0, placed)
     placed.sort()
@@ -616,6 +624,10 @@ def place_marks(
             spans.append((start, start + len(own), kept))
         result += each.text.replace(mark, own)
     return _apart(result + translation[end:], spans)
+
+
+def _middle(span):
+    return (span.start + span.end) / 2
 
 
 def _of_words(tokens, translation):
@@ -669,6 +681,71 @@ def _of_characters(tokens, stripped, translation):
         else:
             result.append((span, middle))
     return result
+
+
+def _fill_pairs(stripped, tokens, source, target, weights):
+    """Moves tokens to pairs of tags that have none.
+
+    In a compound such as Formelleiste, of <b>Formula</b> bar, one word speaks
+    for both. A pair takes the token that attends to its text most, but never
+    the only one of another pair.
+
+    Args:
+        stripped, source, target, weights: see `place_marks`.
+        tokens: `(Span, middle of the source's token)`, changed in place.
+    """
+    words = [n for n, (start, end) in enumerate(source) if end > start]
+    words = [n for n in words if n < len(weights[0])]
+    places = [_middle(source[n]) for n in words]
+    starts = [span.start for span, _ in tokens]
+    middles = sorted(middle for _, middle in tokens)
+
+    def count(pair):
+        ends = stripped.places[pair], stripped.places[stripped.partners[pair]]
+        first, last = (bisect.bisect_left(middles, place) for place in ends)
+        return last - first
+
+    around = _pairs_around(stripped)
+    tried: set[tuple[int, int]] = set()
+    # Inner pairs first: what fills them fills those around.
+    for pair in sorted(
+        (n for n, last in enumerate(stripped.partners) if last > n),
+        key=stripped.partners.__getitem__,
+    ):
+        ends = stripped.places[pair], stripped.places[stripped.partners[pair]]
+        low, high = (bisect.bisect_left(places, place) for place in ends)
+        if low == high or (low, high) in tried or count(pair):
+            continue
+        tried.add((low, high))
+        inside = words[low:high]
+        shares = [(sum(w[i] for i in inside), n) for n, w in enumerate(weights)]
+        for share, row in heapq.nlargest(_CANDIDATES, shares):
+            n = bisect.bisect(starts, target[row].start) - 1
+            if share < _LEAST_SHARE or n < 0:
+                break
+            span, before = tokens[n]
+            other = around[bisect.bisect(stripped.places, before)]
+            encloses = other is None or other < pair < stripped.partners[other]
+            if span.end > target[row].start and (encloses or count(other) > 1):
+                best = max(inside, key=weights[row].__getitem__)
+                middle = _middle(source[best])
+                tokens[n] = span, middle
+                del middles[bisect.bisect_left(middles, before)]
+                bisect.insort(middles, middle)
+                break
+
+
+def _pairs_around(stripped):
+    """The innermost pair, or None, before the first mark and after each."""
+    around: list[int | None] = [None]
+    opened: list[int] = []
+    for n, partner in enumerate(stripped.partners):
+        if partner > n:
+            opened.append(n)
+        elif partner < n:
+            opened.pop()
+        around.append(opened[-1] if opened else None)
+    return around
 
 
 def _place(stripped, translation, tokens, indices, depth, placed):

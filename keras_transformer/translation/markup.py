@@ -286,17 +286,22 @@ def _marked(hypothesis: Hypothesis, stripped, source, words):
         for weights in hypothesis.alignment or []
     ]
     copied = [*_copied(stripped.text, hypothesis.text, source, target)]
+    rows = [
+        *(hypothesis.alignment or []),
+        *([0.0] * len(source) for _ in copied),
+    ]
     source = [*source, *(span for span, _ in copied)]
     spans = [*target, *(span for _, span in copied)]
     alignment += range(len(source) - len(copied), len(source))
-    pairs = sorted(zip(spans, alignment, strict=True))
+    order = sorted(range(len(spans)), key=spans.__getitem__)
     return hypothesis._replace(
         text=place_marks(
             stripped,
             hypothesis.text,
             source,
-            [span for span, _ in pairs],
-            [index for _, index in pairs],
+            [spans[n] for n in order],
+            [alignment[n] for n in order],
+            [rows[n] for n in order],
         )
     )
 

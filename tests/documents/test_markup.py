@@ -23,7 +23,7 @@ def spans(text):
     return [Span(*m.span()) for m in re.finditer(r"\w+|[^\w\s]", text)]
 
 
-def placed(source, translation, alignment):
+def placed(source, translation, alignment, weights=()):
     stripped = strip_marks(source, find_marks(source))
     return place_marks(
         stripped,
@@ -31,6 +31,7 @@ def placed(source, translation, alignment):
         spans(stripped.text),
         spans(translation),
         alignment,
+        weights,
     )
 
 
@@ -390,6 +391,33 @@ def test_no_tag_tears_a_word():
     assert result == "Kriterien <b></b> Bereich %s x %d"
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "weights", "expected"),
+    [
+        # A word that stands for two, of which only one was chosen.
+        (
+            "the <b>Formula</b> bar",
+            "Formelleiste",
+            [[0.1, 0.4, 0.5]],
+            "<b>{}</b>",
+        ),
+        ("the <b>Formula</b> bar", "Formelleiste", [[0.4, 0.05, 0.5]], "{}"),
+        # The only word of a pair stays its.
+        ("<i>a</i> <b>b</b>", "ab", [[0.6, 0.4]], "<i>{}</i>"),
+        # One of several doesn't, and what is around loses nothing.
+        ("<i>a b</i> <b>c</b>", "ab c", [[0.6, 0.3, 0.1], [0, 0.6, 0.4]], ""),
+        ("<i>a <b>b</b></i>", "ab", [[0.6, 0.4]], "<i><b>{}</b></i>"),
+    ],
+)
+def test_a_pair_takes_what_attends_to_it(
+    source, translation, weights, expected
+):
+    alignment = [row.index(max(row)) for row in weights]
+    result = placed(source, translation, alignment, weights)
+    wanted = expected.format(translation) or "<i>ab</i> <b>c</b>"
+    assert re.sub(" ?<(.)></.>", "", result).strip() == wanted
+
+
 def test_a_placeholder_is_found_again_beside_a_letter():
     result = placed("(error %d).", "(Fehler kommen).", [0, 1, 2, 2, 3])
     assert result == "(Fehler %d kommen)."
@@ -399,6 +427,19 @@ def test_a_placeholder_is_found_again_beside_a_letter():
     again = placed("(error %d). " * 2000, "(Fehler kommen). " * 2000, alignment)
     assert time.process_time() - begin < 5
     assert again.split() == result.split() * 2000
+
+
+def test_very_many_pairs_are_filled_in_time():
+    source, weights = "<b>a</b> <i>b</i> " * 1500, [[0.3, 0.2] * 1500] * 200
+    begin = time.process_time()
+    result = placed(source, "c " * 200, [0] * 200, weights)
+    assert time.process_time() - begin < 5
+    assert result.count("<b>") == 1500
+    source = f"a {'<b>' * 2000}{'b ' * 1000}{'</b>' * 2000}"
+    weights = [[1.0] + [0.0] * 1000] * 300
+    begin = time.process_time()
+    assert placed(source, "c " * 300, [0] * 300, weights).count("<b>") == 2000
+    assert time.process_time() - begin < 5
 
 
 def test_marks_may_be_in_each_other_to_any_depth():
@@ -434,7 +475,11 @@ def test_any_alignment_gives_well_formed_and_complete_markup():
         if not first:
             second = []
         alignment = [generator.randrange(len(first)) for _ in second]
-        result = place_marks(stripped, translation, first, second, alignment)
+        weights = [[generator.random() for _ in first] for _ in second]
+        result = place_marks(
+            *(stripped, translation, first, second, alignment),
+            generator.choice([weights, ()]),
+        )
         marks = find_marks(result)
         texts = [result[m.start : m.end] for m in marks]
         assert sorted(texts) == sorted(stripped.marks)
