@@ -46,6 +46,8 @@ _AS_IS = re.compile(
 _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
 # The first line of an alert of GitHub, Docusaurus or MkDocs.
 _ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
+# The head of an admonition or a tab of MkDocs, whose body is indented.
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?|===)[ \t]+\S")
 # What would be read as markup where it was escaped or isn't any.
 _SPECIAL = re.compile(
     r"[\\*`\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~(?=~)|#(?=#*$)"
@@ -187,6 +189,7 @@ def _parser(markdown_it):
     note = functools.partial(_note, markdown_it.rules_block.paragraph)
     ends = {"alt": ["paragraph", "reference"]}
     parser.block.ruler.before("reference", "note", note, ends)
+    parser.block.ruler.before("code", "admonition", _admonition)
     parse = parser.helpers.parseLinkDestination
 
     def address(text, start, end):
@@ -210,6 +213,28 @@ def _note(paragraph, state, start, end, silent):
     place = state.bMarks[start] + state.tShift[start]
     found = _NOTE.match(state.src, place) is not None
     return found and (silent or paragraph(state, start, end, silent))
+
+
+def _admonition(state, start, end, silent):
+    """A rule of markdown-it: what is indented after a head is no code."""
+    place = state.bMarks[start] + state.tShift[start]
+    indent = state.blkIndent + 4
+    last = start + 1
+    if state.sCount[start] >= indent or not _ADMONITION.match(state.src, place):
+        return False
+    while last < end and (state.isEmpty(last) or state.sCount[last] >= indent):
+        last += 1
+    if all(map(state.isEmpty, range(start + 1, last))):
+        return False
+    if not silent:
+        # Paragraphs end at the last line of all, not at that of a call.
+        state.lineMax, end = last, state.lineMax
+        state.blkIndent, state.level = indent, state.level + 1
+        state.md.block.tokenize(state, start + 1, last)
+        state.blkIndent, state.level = indent - 4, state.level - 1
+        state.lineMax = end
+        state.line = last
+    return True
 
 
 def _tagged(tokens) -> tuple[str, dict[str, str]]:
