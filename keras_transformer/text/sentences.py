@@ -418,7 +418,8 @@ def _rules_without_end(language, facts) -> _Rules:
         # Twice, as the first takes the stop before the second of "Prof.Dr.".
         *(abbreviation, abbreviation),
         (
-            rf"{_WORD_START}((?i:{numbers})\.)([{WHITE_SPACE}]*[(\[]?{_NUMBER})",
+            rf"{_WORD_START}((?i:{numbers})\.)"
+            rf"([{WHITE_SPACE}]*[(\[\p{{Sc}}]?{_NUMBER})",
             rf"\1\2{_NO_END}\3",
         ),
         # "z. B.", "s. r. o."

@@ -15,7 +15,7 @@ CASES = {
         "Dr. Smith met Mrs. Jones. |They talked.",
         "It costs $3.50. |That is a lot!",
         "See Fig. 3 and No. 5. |No. |I don't want to.",
-        "See Ch. V of vol. IX. |Take min. 2, max. 3.",
+        "See Ch. V of vol. IX. |Pay min. £2, max. 3.",
         "I see Max. |He is in. |No. |I am. |No. |Vic is.",
         "J. R. R. Tolkien wrote it. |Read it.",
         "Use e.g. Python, i.e. a language. |It works.",
