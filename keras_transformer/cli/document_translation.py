@@ -10,13 +10,10 @@ from typing import Any
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Progress, say
 from keras_transformer.cli.options import flag
+from keras_transformer.cli.translators import input_format
 from keras_transformer.config import Config
-from keras_transformer.data.corpus_formats import PACKED
 from keras_transformer.documents.formats import (
-    FORMATS,
     LINES,
-    UNREAD,
-    format_of,
     open_document,
 )
 from keras_transformer.errors import InputError
@@ -42,25 +39,20 @@ OpenTranslator = Callable[[Collection[str]], contextlib.AbstractContextManager]
 
 
 def chosen_format(arguments: argparse.Namespace) -> str:
-    """The format of the input: what `--format` says, or its name."""
-    chosen = arguments.format
-    if chosen is None and arguments.input:
-        path = pathlib.Path(arguments.input)
-        chosen = format_of(path)
-        is_packed = path.suffix.lower() in PACKED
-        name = path.with_suffix("") if is_packed else path
-        if name.suffix.lower() in UNREAD or format_of(name) != chosen:
-            raise InputError(
-                f"{path}: not a known format of documents. Accepted: one of "
-                f"{', '.join(FORMATS)}, unpacked, by --format if not by name"
-            )
+    """The format of the input: what `--format` says, or its name.
+
+    Raises:
+        InputError: it is one of documents, and not a known one; or it is
+            lines, with an option of documents.
+    """
+    chosen = input_format(arguments)
     given = [name for name in _OPTIONS if getattr(arguments, name)]
-    if chosen in (None, LINES) and given:
+    if chosen == LINES and given:
         raise InputError(
             f"{flag(given[0])} goes with a document. Received: lines. "
             "Accepted: an --input such as texts.csv, or --format"
         )
-    return chosen or LINES
+    return chosen
 
 
 def document_request(
@@ -79,8 +71,6 @@ def document_request(
     if not arguments.input or not arguments.output:
         raise InputError("a document needs --input and --output, both files")
     require_unpacked(arguments.output)
-    if arguments.shards is not None:
-        raise InputError("--shards goes with lines. Accepted: --format lines")
     if request.markup is None and arguments.run:
         data = run_config(arguments.run, default=Config()).data
         if not data.symbols:

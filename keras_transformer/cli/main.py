@@ -28,6 +28,7 @@ COMMANDS = {
     "train": "prepared data to a trained run",
     "evaluate": "cross-entropy, BLEU and chrF of a run",
     "translate": "lines of text to lines of text",
+    "translate-shards": "very many lines, by any number of processes",
     "distill": "a teacher's translations as training data",
     "score": "how probable given translations are",
     "export": "a run to a SavedModel for TensorFlow Serving",
@@ -202,8 +203,9 @@ def _is_out_of_resources(error) -> bool:
 
 
 def _module(command):
+    name = command.replace("-", "_")
     # A word of Python's own can't name a module.
-    name = f"{command}_" if keyword.iskeyword(command) else command
+    name = f"{name}_" if keyword.iskeyword(name) else name
     return importlib.import_module(f"keras_transformer.cli.{name}")
 
 

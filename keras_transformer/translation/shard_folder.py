@@ -315,7 +315,7 @@ def open_folder(job: BulkJob) -> ShardFolder:
     for name, path in {**job.texts, "output": job.output}.items():
         if os.path.exists(path) and not os.path.isfile(path):
             raise InputError(
-                f"{path}: not a file. Accepted as {name} with --shards: a file"
+                f"{path}: not a file. Accepted as {name} with shards: a file"
             )
     claims = _claim_folder(job)
     try:
@@ -380,7 +380,7 @@ def _begin(job):
     if others:
         raise InputError(
             f"{job.folder}: has {others[0]} but no {_MANIFEST}. Accepted: "
-            "what `translate --shards` wrote, or no such folder"
+            "what `translate-shards` wrote, or no such folder"
         )
     write_manifest(path, job)
 

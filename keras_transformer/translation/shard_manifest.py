@@ -100,7 +100,7 @@ def read_manifest(path: pathlib.Path) -> dict:
     ):
         raise InputError(
             f"{path}: damaged, or of another version. Accepted: what "
-            "`translate --shards` wrote, or no such folder"
+            "`translate-shards` wrote, or no such folder"
         )
     return manifest
 

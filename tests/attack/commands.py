@@ -78,8 +78,8 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
         PreparedData.load(out).verify()
 
     train = "train --data {data} --out {out} --epochs"
-    translate = "translate --run {run} --input {text} --output {out}/out.txt "
-    translate += "--beam-size=1 --batch-size=2 --workers=1"
+    lines = "--run {run} --input {text} --output {out}/out.txt "
+    lines += "--beam-size=1 --batch-size=2 --workers=1"
     exports = "export --run {run} --out {out}/model"
     resumed = {"again": ("--resume",)}
     commands = {
@@ -93,9 +93,9 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
             begin=started,
             **resumed,
         ),
-        "translate": command(translate, _whole_text, begin=nothing),
-        "translate --shards": command(
-            f"{translate} --shards=4", _whole_text, begin=nothing
+        "translate": command(f"translate {lines}", _whole_text, begin=nothing),
+        "translate-shards": command(
+            f"translate-shards --shards=4 {lines}", _whole_text, begin=nothing
         ),
         "distill": command(
             "distill --teacher {run} --data {data} --out {out} --beam-size=1 "

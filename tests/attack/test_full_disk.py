@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 BOUND = 3072
 # Of all that the tests' machine may have; the others are skipped.
 NAMES = [
-    *("prepare", "train", "train --resume", "translate", "translate --shards"),
+    *("prepare", "train", "train --resume", "translate", "translate-shards"),
     *("export", "export --format keras", "export --format ctranslate2"),
     *("versions label", "versions publish", "import", "plot"),
     *("distill", "evaluate --report"),

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 KILLS = {
     "train": (18, ("--epochs=40", "--set=training.average_epochs=3")),
     "prepare": (3, ()),
-    "translate --shards": (3, ()),
+    "translate-shards": (3, ()),
     "distill": (2, ()),
     "export": (2, ()),
     "versions publish": (2, ()),
@@ -104,7 +104,7 @@ def assert_same(name, whole, killed):
             ]
             for ours, theirs in zip(*pair, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
-    elif name in ("prepare", "distill", "translate --shards"):
+    elif name in ("prepare", "distill", "translate-shards"):
         for path in whole.rglob("*"):
             if path.suffix in (".tfrecord", ".txt"):
                 other = killed / path.relative_to(whole)

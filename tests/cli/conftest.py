@@ -215,7 +215,7 @@ def refuses(capsys):
         assert status == 2
         said = capsys.readouterr()
         *before, last = said.err.splitlines()
-        assert re.match("keras-transformer[ a-zA-Z]*: error: ", last)
+        assert re.match("keras-transformer[- a-zA-Z]*: error: ", last)
         assert len(last) < 1200  # All accepted keys may be listed.
         assert not (by_parser and before)
         assert "Traceback" not in said.err

@@ -39,7 +39,8 @@ RESUME = "train --data {data} --out {run} --resume"
 EVALUATE = "evaluate --run {run} --input {corpus}/dev.tsv"
 TRANSLATE = "translate --run {run} --input {tmp}/in.txt"
 OUTPUT = "--output {tmp}/new"
-SHARDS = f"{TRANSLATE} --shards=2 {OUTPUT}"
+CUT = "translate-shards --run {run} --input {tmp}/in.txt"
+SHARDS = f"{CUT} --shards=2 {OUTPUT}"
 EXPORT = "export --run {run} --out {tmp}/new"
 DISTILL = "distill --teacher {run} --data {data} --out {tmp}/new --beam-size=2"
 TUNE = "prepare --train {corpus}/train.tsv --out {tmp}/new --tokenizers"
@@ -152,22 +153,20 @@ REFUSED = [
     (f"{TRANSLATE} --output {{tmp}}/in.txt", "in.txt is read, too"),
     (f"{TRANSLATE} --output {{tmp}}/a/b", "a/b|no such folder"),
     (f"{TRANSLATE} --output {{tmp}}", "is a folder. Accepted: a file"),
-    (f"{TRANSLATE} --shard=1", "--shard goes with --shards"),
     (f"{TRANSLATE} --markup=project --prefix=x", "doesn't go with --prefix"),
-    (f"{TRANSLATE} --join", "--join goes with --shards"),
-    (f"{TRANSLATE} --retries=1", "--retries goes with --shards"),
-    (f"{TRANSLATE} --shards=0", "--shards: must be 1 or more|0"),
-    (f"{TRANSLATE} --shards=2", "--shards needs --output"),
-    (f"{TRANSLATE} --shards=2 --output {{tmp}}/o.gz", "--shards|o.gz"),
-    (f"{TRANSLATE} --shards=2 --output {{tmp}}", "a folder. Accepted: a file"),
+    (f"{CUT} {OUTPUT}", "--shards"),
+    (f"{CUT} --shards=0", "--shards: must be 1 or more|0"),
+    (f"{CUT} --shards=2", "--output"),
+    (f"{CUT} --shards=2 --output {{tmp}}/o.gz", "plain text|o.gz"),
+    (f"{CUT} --shards=2 --output {{tmp}}", "a folder. Accepted: a file"),
     (f"{SHARDS} --shard=2", "--shard|0 to 1|2"),
     (f"{SHARDS} --shard=x", "--shard|0 to 1|x"),
     (f"{SHARDS} --retries=-1", "--retries|-1"),
     (f"{SHARDS} --join --shard=1", "--join"),
     (f"{SHARDS} --join", "new.shards: isn't there"),
-    (f"translate --run {{run}} --shards=2 {OUTPUT}", "--shards needs --input"),
-    (f"{SERVER} x --shards=2 {OUTPUT}", "--shards goes with --run or --sav"),
-    (f"{TRANSLATE} --run={{tmp}}/no --shards=2 {OUTPUT}", "no|No such"),
+    (f"{SHARDS} --server=http://h:1", "unrecognized arguments: --server"),
+    (f"{SHARDS} --run={{tmp}}/no", "no|No such"),
+    (f"{SHARDS} --n-best=5", "--n-best|1 to 4|5"),
     (f"{TRANSLATE} --workers=0", "--workers: must be 1 or more|0"),
     (f"{TRANSLATE} --set=decoding.beem_size=2", "--set|decoding.beam_size?"),
     (f"{TRANSLATE} --set=decoding.banned_tokens=[nine]", "banned_tok|'nine'"),
@@ -175,8 +174,7 @@ REFUSED = [
     (f"{TRANSLATE} --n-best=2 --set=decoding.temperature=1", "--n-best|samp"),
     (f"{TRANSLATE} --prefix=no.txt", "no.txt|No such file"),
     ("translate --run {run} --input=x aaa", "TEXT"),
-    ("translate --run {run} --shards=2 aaa", "TEXT"),
-    (f"{TRANSLATE} --engine=spark", "--engine goes with --shards"),
+    (f"{SHARDS} aaa", "unrecognized arguments: aaa"),
     (f"{SHARDS} --master=x", "--master goes with"),
     (f"{SHARDS} --engine=spark --shard=1", "--engine spark does all shards"),
     (f"{SHARDS} --engine=spark --workers=1", "--workers goes with --engine l"),
@@ -313,9 +311,11 @@ def test_translate_of_an_argument_that_is_no_text(run, refuses, write):
         refuses("translate", "--run", run, text, says=says)
 
 
-@pytest.mark.parametrize("shards", [[], ["--shards=2"]])
-def test_translate_spares_all_that_it_reads(run, refuses, write, shards):
-    words = ["translate", "--run", run, *shards]
+@pytest.mark.parametrize(
+    "command", [["translate"], ["translate-shards", "--shards=2"]]
+)
+def test_translate_spares_all_that_it_reads(run, refuses, write, command):
+    words = [*command, "--run", run]
     other = ["--input", write("in.txt", "one two\n")]
     for option in ("--input", "--prefix", "--shortlist"):
         read = write(f"{option}.txt", "one two\tthree\n")

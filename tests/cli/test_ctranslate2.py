@@ -239,7 +239,7 @@ def test_workers_and_shards(ct2_export, tmp_path, translate):
     alone = translate("--ctranslate2", ct2_export, lines=lines)
     out = tmp_path / "out.txt"
     process = start(
-        *("translate", "--ctranslate2", ct2_export, "--shards=3"),
+        *("translate-shards", "--ctranslate2", ct2_export, "--shards=3"),
         *("--input", tmp_path / "lines.txt", "--output", out, "--workers=2"),
     )
     _, said = process.communicate(timeout=300)

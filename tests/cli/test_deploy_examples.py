@@ -34,7 +34,9 @@ def one(documents, kind):
 def _commands(text):
     """The words of the program's commands in a file."""
     text = text.replace("\\\n", " ").replace("\n  --", " --")
-    for line in re.findall(r"keras-transformer ((?:train|translate) .*)", text):
+    for line in re.findall(
+        r"keras-transformer ((?:train|translate-shards) .*)", text
+    ):
         words = line.partition(";")[0].rstrip(")").split()
         yield [word for word in words if "$" not in word or "run" in word]
 

@@ -47,7 +47,11 @@ def test_three_commands_of_back_translation(tmp_path, monkeypatch):
     short(["prepare", *files, "--out=data/zh-en", *languages])
     short(["train", "--data=data/zh-en", "--out=runs/zh-en"])
     last = commands_of(PROGRAM, GUIDES / "bulk-translation.md")[-3:]
-    assert [line[0] for line in last] == ["translate", "prepare", "train"]
+    assert [line[0] for line in last] == [
+        "translate-shards",
+        "prepare",
+        "train",
+    ]
     for line in last:
         short(line)
     made = (tmp_path / "mono.en").read_text().splitlines()

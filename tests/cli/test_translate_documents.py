@@ -88,7 +88,6 @@ def test_any_file_can_be_taken_by_lines(run, write, tmp_path, succeed):
         ("a.arb.xz", '{"a": "one"}', [], ["a.arb.xz: not a known"]),
         ("a.srt.gz", SRT, [], ["a.srt.gz: not a known", "unpacked"]),
         ("a.csv", "a\n1\n", [], ["--field NAME of a"]),
-        ("a.csv", "a\n1\n", ["--shards", "2"], ["--shards goes with lines"]),
     ],
 )
 def test_what_does_not_go_with_a_document_is_refused(
@@ -97,6 +96,16 @@ def test_what_does_not_go_with_a_document_is_refused(
     words = ["--input", write(name, content), "--output", tmp_path / "out"]
     refuses("translate", "--run", run, *words, *options, says=says)
     assert not (tmp_path / "out").exists()
+
+
+def test_documents_are_not_cut_into_shards(run, write, tmp_path, refuses):
+    words = ["translate-shards", "--run", run, "--shards=2"]
+    words += ["--output", tmp_path / "out"]
+    for name, says in (
+        ("a.csv", "a.csv: a document, which isn't cut into shards"),
+        ("a.json", "a.json: not a known format"),
+    ):
+        refuses(*words, "--input", write(name, "a\n1\n"), says=[says])
 
 
 def test_markup_needs_a_run(export, write, tmp_path, refuses):

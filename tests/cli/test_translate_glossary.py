@@ -62,13 +62,13 @@ def expected(folder):
 
 
 def test_run(folder, expected, succeed):
-    command = ["translate", "--run", folder / "run"]
-    command += ["--glossary", folder / "terms.tsv"]
+    model = ["--run", folder / "run", "--glossary", folder / "terms.tsv"]
     lines, out = ["--input", folder / "lines.txt"], folder / "out.txt"
-    assert succeed(*command, *lines).out.splitlines() == expected
-    call(*command, *lines, "--shards=2", "--output", out)
+    said = succeed("translate", *model, *lines).out
+    assert said.splitlines() == expected
+    call("translate-shards", *model, *lines, "--shards=2", "--output", out)
     assert out.read_text().splitlines() == expected
-    found = json.loads(succeed(*command, "--json", "a cell").out)
+    found = json.loads(succeed("translate", *model, "--json", "a cell").out)
     assert found["source"] == "a cell"
 
 

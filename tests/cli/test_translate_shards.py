@@ -1,4 +1,4 @@
-"""`translate --shards`: the same as without, whatever happens."""
+"""`translate-shards`: the same as `translate`, whatever happens."""
 
 import pytest
 
@@ -50,13 +50,18 @@ def translate(translate_by_model, monkeypatch):
 
 @pytest.fixture
 def translate_by_model(run, source, tmp_path):
-    """Translates in this process; the output's bytes, None if there is none."""
+    """Translates in this process; the output's bytes, None if there is none.
 
-    def translate(*options, input=source, out="out.txt", status=0):
-        out = tmp_path / out
-        files = ["--input", input, "--output", out]
-        words = ["--run", run, *files, *OPTIONS, *options]
-        call("translate", *words, status=status)
+    Without shards to whole.txt.
+    """
+
+    def translate(*options, shards=None, input=source, status=0):
+        out, command = tmp_path / "whole.txt", ["translate"]
+        if shards:
+            out = tmp_path / "out.txt"
+            command = ["translate-shards", f"--shards={shards}"]
+        files = ["--run", run, "--input", input, "--output", out]
+        call(*command, *files, *OPTIONS, *options, status=status)
         return out.read_bytes() if out.exists() else None
 
     return translate
@@ -73,25 +78,25 @@ def translate_by_model(run, source, tmp_path):
     ids=["text", "n-best", "JSON"],
 )
 def test_the_same_as_without_shards(translate_by_model, tmp_path, options):
-    expected = translate_by_model(*options, out="whole.txt")
-    assert translate_by_model("--shards=3", *options) == expected
+    expected = translate_by_model(*options)
+    assert translate_by_model(*options, shards=3) == expected
     assert expected.count(b"\n") >= 350
     assert not list(tmp_path.glob("*.shards"))
 
 
 def test_the_same_with_prefixes(translate, write):
     options = [f"--prefix={write('prefixes.txt', ['one', ''] * 175)}"]
-    expected = translate(*options, out="whole.txt")
-    assert translate("--shards=3", *options) == expected
+    expected = translate(*options)
+    assert translate(*options, shards=3) == expected
 
 
 @pytest.mark.slow
 def test_an_export_translates_in_shards(export, source, tmp_path):
     outputs = []
-    for options in ([], ["--shards=2"]):
+    for command in (["translate"], ["translate-shards", "--shards=2"]):
         out = tmp_path / "out.txt"
         files = ["--saved-model", export, "--input", source, "--output", out]
-        call("translate", *files, *OPTIONS, *options)
+        call(*command, *files, *OPTIONS)
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
 
@@ -101,52 +106,52 @@ def cut(path):
 
 
 def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys, tmp_path):
-    expected = translate(out="whole.txt")
-    translate("--shards=4", "--shard=2")
+    expected = translate()
+    translate("--shard=2", shards=4)
     monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
-    assert translate("--shards=4") is None
+    assert translate(shards=4) is None
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
-    assert translate("--shards=4") is None
+    assert translate(shards=4) is None
     assert "shard 3 of 4" in capsys.readouterr().err
-    assert translate("--shards=4", "--join", status=2) is None
+    assert translate("--join", status=2, shards=4) is None
     said = capsys.readouterr().err
     assert "1 of 4 shards are missing or damaged: 0. Acc" in said
-    assert translate("--shards=4", "--shard=0") is None
+    assert translate("--shard=0", shards=4) is None
     cut(tmp_path / "out.txt.shards" / "00002-of-00004")
-    assert translate("--shards=4", "--join", status=2) is None
+    assert translate("--join", status=2, shards=4) is None
     assert "missing or damaged: 2. Acc" in capsys.readouterr().err
     # Whichever task of an array this is.
-    assert translate("--shards=4", "--shard=all") == expected
+    assert translate("--shard=all", shards=4) == expected
 
 
 def test_files_of_others_stay(translate, tmp_path):
-    expected = translate(out="whole.txt")
-    translate("--shards=4", "--shard=1")
+    expected = translate()
+    translate("--shard=1", shards=4)
     folder = tmp_path / "out.txt.shards"
     for name in ("joined.json", "thesis.tex"):
         (folder / name).write_text("{}")
-    assert translate("--shards=4") == expected
+    assert translate(shards=4) == expected
     left = sorted(path.name for path in folder.iterdir())
     assert left == ["joined.json", "thesis.tex"]
 
 
 def test_a_long_line_is_told_by_its_number(translate, write, capsys):
     path = write("long.txt", [*["one"] * 150, "two " * 30])
-    translate("--shards=2", input=path)
+    translate(input=path, shards=2)
     said = capsys.readouterr().err
     assert "long.txt: 1 truncated lines (number 151): more" in said
 
 
 def test_other_options_and_inputs_are_refused(translate, source, capsys):
-    translate("--shards=2", "--shard=0")
+    translate("--shard=0", shards=2)
     for option, says in (
         ("--beam-size=2", "beam_size 1 and not 2"),
         ("--n-best=1", "n_best None and not 1"),
         ("--weights=last", "another model"),
     ):
-        translate("--shards=2", option, status=2)
+        translate(option, status=2, shards=2)
         said = capsys.readouterr().err.splitlines()[-1]
         assert f"out.txt.shards: begun with {says}. Accepted: " in said
     source.write_text(text(351))
-    translate("--shards=2", status=2)
+    translate(status=2, shards=2)
     assert "begun with another input" in capsys.readouterr().err

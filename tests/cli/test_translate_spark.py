@@ -1,4 +1,4 @@
-"""`translate --engine spark`: the same as without, by tasks of Spark."""
+"""`translate-shards --engine spark`: the same, by tasks of Spark."""
 
 import os
 import pathlib
@@ -26,8 +26,9 @@ def source(write):
 def translated(run, source, *options, cwd=None):
     """The output, and what was said, of a process of its own."""
     out = source.with_name("out.txt")
-    command = ["translate", "--run", run, "--input", source, "--output", out]
-    process = start(*command, *OPTIONS, *options)
+    name = "translate-shards" if "--shards=4" in options else "translate"
+    files = ["--run", run, "--input", source, "--output", out]
+    process = start(name, *files, *OPTIONS, *options)
     _, said = process.communicate()
     return process.returncode, out.read_bytes() if out.exists() else None, said
 
@@ -59,14 +60,15 @@ def test_killed_tasks_and_a_killed_driver_are_gone_on_from(run, source):
     out = source.with_name("out.txt")
     out.unlink()
     folder = source.with_name("out.txt.shards")
-    command = ["translate", "--run", run, "--input", source, "--output", out]
+    command = ["translate-shards", "--shards=20", "--run", run]
+    command += ["--input", source, "--output", out]
     command += [*OPTIONS, "--engine=spark", "--master=local[2]"]
-    process = start(*command, "--shards=20", start_new_session=True)
+    process = start(*command, start_new_session=True)
     wait_for_shards(process, folder, 2)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert not out.exists()
-    process = start(*command, "--shards=20")
+    process = start(*command)
     wait_for_shards(process, folder, 8)
     worker = next(filter(is_python_worker, children(process.pid)))
     os.kill(worker, signal.SIGKILL)

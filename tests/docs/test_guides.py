@@ -50,7 +50,7 @@ def test_reference_has_every_public_name():
 def test_reference_has_every_command_section_and_preset():
     folder = EN / "reference"
     text = "".join(page.read_text("utf-8") for page in folder.glob("*.md"))
-    assert re.findall(r"\{command\} (\w+)", text) == list(COMMANDS)
+    assert re.findall(r"\{command\} ([\w-]+)", text) == list(COMMANDS)
     sections = [field.name for field in dataclasses.fields(Config)]
     assert re.findall(r"\{config\} (\w+)", text) == sections
     assert re.findall(r"\{preset\} (\w+)", text) == list(PRESETS)

@@ -140,8 +140,8 @@ def _translate_back(pairs, options):
     _prepare(*data, options.languages[::-1])
     _train(data[-1], back, _HALVES[pairs], options.seeds[0], options)
     if not made.with_suffix(".source").is_file():
-        words = ["translate", "--run", out / f"{back}-run", "--shards=8"]
-        words += ["--input", made.with_suffix(".target")]
+        words = ["translate-shards", "--run", out / f"{back}-run"]
+        words += ["--shards=8", "--input", made.with_suffix(".target")]
         words += ["--output", made.with_suffix(".source")]
         steps.run([*words, *(f"--set=decoding.{d}" for d in options.decoding)])
 

@@ -70,7 +70,7 @@ def _write_lines(path, count):
 
 def _whole(options, text, out) -> dict:
     began = time.monotonic()
-    process = _start(options, text, out)
+    process = _start("translate", options, text, out)
     memory = _wait(process)
     return _measured(options, began, memory)
 
@@ -82,7 +82,7 @@ def _killed(options, text, expected) -> dict:
     folder = pathlib.Path(f"{out}.shards")
     began, memory, killed_at = time.monotonic(), 0.0, []
     for kill in range(options.kills + 1):
-        process = _start(options, text, out, f"--shards={options.shards}")
+        process = _start_shards(options, text, out)
         until = options.shards * (kill + 1) // (options.kills + 1)
         last = kill == options.kills
         memory = max(memory, _wait(process, None if last else folder, until))
@@ -97,14 +97,18 @@ def _killed(options, text, expected) -> dict:
 def _by_spark(options, text, expected) -> dict:
     out = options.out / "spark.txt"
     began = time.monotonic()
-    more = ["--engine=spark", f"--shards={options.shards}"]
-    memory = _wait(_start(options, text, out, *more))
+    memory = _wait(_start_shards(options, text, out, "--engine=spark"))
     result = _measured(options, began, memory)
     return result | {"same": _same(out, expected)}
 
 
-def _start(options, text, out, *more):
-    words = ["translate", "--run", options.run, "--input", text]
+def _start_shards(options, text, out, *more):
+    shards = f"--shards={options.shards}"
+    return _start("translate-shards", options, text, out, shards, *more)
+
+
+def _start(name, options, text, out, *more):
+    words = [name, "--run", options.run, "--input", text]
     words += ["--output", out, *options.translate, *more]
     command.say(" ".join(map(str, words)))
     return subprocess.Popen(

@@ -1,4 +1,13 @@
-"""`translate --shards`: very many lines, by any number of processes."""
+"""Translates very many lines in shards, by any number of processes.
+
+Cuts a file into shards, translates each to a file in OUTPUT.shards, and joins
+them to what `translate` would write. The same command goes on where one was
+killed, and several may work on the same shards at once.
+
+example:
+  keras-transformer translate-shards --run runs/en-zh --shards 64 \\
+      --input big.txt --output big.out
+"""
 
 import argparse
 import contextlib
@@ -6,20 +15,35 @@ import dataclasses
 import functools
 import os
 import pathlib
-from collections.abc import Callable
 from typing import Any
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
-from keras_transformer.cli.options import SPARK
-from keras_transformer.cli.translation_output import format_translation
-from keras_transformer.documents.glossary import Glossary
+from keras_transformer.cli.options import (
+    SPARK,
+    add_engine_options,
+    add_options,
+    check_engine_options,
+    integer,
+)
+from keras_transformer.cli.translation_output import (
+    format_translation,
+    translation_request,
+)
+from keras_transformer.cli.translators import (
+    add_source_options,
+    add_translation_options,
+    check_options,
+    input_format,
+    opened_factory,
+    read_terms,
+    translator_factory,
+    with_terms,
+)
+from keras_transformer.documents.formats import LINES
 from keras_transformer.errors import InputError
 from keras_transformer.system.checksums import checksum
 from keras_transformer.translation.bulk import LocalAttempt, finish
-from keras_transformer.translation.request import (
-    TranslationRequest,
-    Truncations,
-)
+from keras_transformer.translation.request import Truncations
 from keras_transformer.translation.shard_folder import (
     AlreadyJoined,
     open_folder,
@@ -27,47 +51,61 @@ from keras_transformer.translation.shard_folder import (
 )
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.stream import BATCHES_A_WINDOW
-from keras_transformer.translation.terms import all_patterns
 from keras_transformer.version import __version__
 
-_RETRIES = 2
 # Where Slurm and Kubernetes give a task of an array its number.
 _NUMBER_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 
-OpenTranslator = Callable[[int], contextlib.AbstractContextManager]
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source_options(parser)
+    files = {
+        "--input FILE": "lines, plain or packed",
+        "--output FILE": "plain text",
+    }
+    add_options(parser, files, required=True)
+    shards = "how many shards the input is cut into"
+    add_options(parser, {"--shards N": shards}, type=integer(1), required=True)
+    add_options(
+        parser,
+        {
+            "--shard I": "translate shard I alone, from 0, and don't join. "
+            "Default: SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX, if set; "
+            "all: all of them, whatever is set",
+            "--join": "join the shards and translate none; refused if any is "
+            "missing",
+        },
+    )
+    retries = (
+        "how often a shard that failed is tried again (default: %(default)s)"
+    )
+    add_options(parser, {"--retries N": retries}, type=integer(0), default=2)
+    parser.add_argument(
+        "--format",
+        choices=(LINES,),
+        help="of --input, if its name is that of a document",
+    )
+    add_translation_options(parser)
+    add_engine_options(
+        parser,
+        "a task of Apache Spark for each shard, on machines that share the "
+        "files",
+    )
 
 
-def translate_in_shards(
-    arguments: argparse.Namespace,
-    request: TranslationRequest,
-    factory: Any,
-    batch_size: int,
-    open_translator: OpenTranslator,
-    glossary: Glossary | None,
-) -> None:
-    """Translates the input's shards, or one of them, and joins them.
-
-    Args:
-        arguments: parsed.
-        request: what is requested of each line.
-        factory: of the translator, with a fingerprint: that of a run, of an
-            export, or of one for CTranslate2.
-        batch_size: lines translated together.
-        open_translator: from the number of lines, at most, to a context
-            manager of what translates batches.
-        glossary: which `open_translator` has, too; None: there is none.
-
-    Raises:
-        InputError: options don't fit; shards are left, or missing; see
-            `open_folder`.
-    """
+def run(arguments: argparse.Namespace) -> None:
+    check_options(arguments)
     _check_options(arguments)
     number = _chosen_shard(arguments)
+    request = translation_request(arguments)
+    factory, batch_size = translator_factory(arguments, request)
+    terms = read_terms(arguments, factory)
     job = _job(arguments, request, factory, batch_size)
     if arguments.join and not job.folder.is_dir():
         raise InputError(
             f"{job.folder}: isn't there, so there is nothing to join. "
-            "Accepted: after `translate --shards`, the same options"
+            "Accepted: after `translate-shards` without --join, the same "
+            "options"
         )
     try:
         opened = open_folder(job)
@@ -76,10 +114,7 @@ def translate_in_shards(
         return
     with opened as folder:
         if not arguments.join:
-            _translate(
-                *(arguments, request, folder, factory),
-                *(open_translator, number, glossary),
-            )
+            _translate(arguments, request, folder, factory, number, terms)
         elif left := folder.join():
             raise InputError(
                 f"{folder.path}: {len(left)} of {job.count} shards are missing "
@@ -89,14 +124,17 @@ def translate_in_shards(
 
 
 def _check_options(arguments):
-    """Refuses options that don't fit --shards."""
-    for name in ("input", "output"):
-        if getattr(arguments, name) is None:
-            raise InputError(f"--shards needs --{name}, a file")
+    """Refuses options that don't go together, and a document."""
+    check_engine_options(arguments)
+    if input_format(arguments) != LINES:
+        raise InputError(
+            f"{arguments.input}: a document, which isn't cut into shards. "
+            "Accepted: lines (--format lines)"
+        )
     if arguments.output.lower().endswith(".gz"):
         raise InputError(
-            "--shards joins plain text. Accepted: an --output without .gz. "
-            f"Received: {arguments.output}"
+            "shards are joined to plain text. Accepted: an --output without "
+            f".gz. Received: {arguments.output}"
         )
     if arguments.join and arguments.shard is not None:
         raise InputError("--join joins all shards. Accepted: no --shard")
@@ -127,9 +165,7 @@ def _job(arguments, request, factory, batch_size) -> BulkJob:
     )
 
 
-def _translate(
-    arguments, request, folder, factory, open_translator, number, glossary
-):
+def _translate(arguments, request, folder, factory, number, terms):
     """Translates the shards that are left, and joins them if it is for all."""
     count = len(folder.shards)
     numbers = range(count) if number is None else [number]
@@ -149,14 +185,20 @@ def _translate(
         if arguments.engine == SPARK:
             attempt = _by_spark(
                 *(stack, arguments, folder, factory),
-                *(glossary, progress.update),
+                *(terms, progress.update),
                 **options,
             )
         else:
             attempt = stack.enter_context(
                 LocalAttempt(
                     folder,
-                    lambda: open_translator(lines - done),
+                    lambda: with_terms(
+                        opened_factory(
+                            *(arguments, factory, folder.job.batch_size),
+                            lines - done,
+                        ),
+                        terms,
+                    ),
                     progress=progress.update,
                     **options,
                 )
@@ -164,8 +206,7 @@ def _translate(
         end = folder.join
         if number is not None:
             end = functools.partial(folder.discard_damaged, numbers)
-        retries = _RETRIES if arguments.retries is None else arguments.retries
-        finish(folder, numbers, attempt, retries, say, end)
+        finish(folder, numbers, attempt, arguments.retries, say, end)
     if truncations.count:
         unit = "lines"
         if done:
@@ -174,7 +215,7 @@ def _translate(
 
 
 def _by_spark(
-    stack, arguments, folder, factory, glossary, progress, format, truncated
+    stack, arguments, folder, factory, terms, progress, format, truncated
 ):
     """An `Attempt` of Spark's tasks, whose session starts with the first."""
     from keras_transformer.data.spark.session import spark_session
@@ -185,8 +226,7 @@ def _by_spark(
 
     task = ShardTask(
         *(folder.job, factory, format, arguments.threads or 1),
-        *(load_tensorflow, glossary),
-        all_patterns(factory.data(), arguments.placeholder),
+        *(load_tensorflow, *terms),
     )
 
     @functools.cache
