@@ -20,7 +20,7 @@ from keras_transformer.data.corpus_formats import (
     languages_in,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.system.pipes import open_file
+from keras_transformer.system.files import open_file
 from keras_transformer.system.remote import RemotePath, any_path
 
 Pair = tuple[str, str]  # source, target

@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from keras_transformer.documents.document import LARGEST, decoded, read_text
 from keras_transformer.errors import InputError, shown
-from keras_transformer.system.files import read_bytes
-from keras_transformer.system.pipes import open_file
+from keras_transformer.system.files import open_file, read_bytes
 
 _MARK = "\ufeff"
 # Of a table, with the line that tells Excel what divides columns.

@@ -10,8 +10,7 @@ import re
 import warnings
 
 from keras_transformer.errors import InputError, shown
-from keras_transformer.system.files import read_bytes, write_bytes
-from keras_transformer.system.pipes import open_file
+from keras_transformer.system.files import open_file, read_bytes, write_bytes
 from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
 LARGEST_YAML = 1 << 16  # bytes of settings that a program writes

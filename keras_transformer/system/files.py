@@ -3,26 +3,31 @@
 What is written has a hidden name until it is complete: a reader, a server
 that watches the folder, and a kill at any moment see the old content or the
 new. `writing` and `new_folder` word the errors of a full disk; `replacing`
-leaves the system's error as it is, with the target's name.
+leaves the system's error as it is, with the target's name. What is read may be
+a pipe.
 """
 
 import contextlib
 import errno
+import io
 import json
 import os
 import pathlib
 import shutil
+import stat
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_transformer.errors import InputError
 from keras_transformer.system.leftovers import hidden, sweep
-from keras_transformer.system.pipes import open_file
 
 # Numbers of errors.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Bytes of a file that is read as a whole. YAML is what a person writes.
 LARGEST_JSON, _LARGEST_YAML = 1 << 24, 1 << 18
+# Seconds in which a pipe's writer has to open it, and between two looks.
+_GRACE, _POLL = 1.0, 0.05
 # TensorFlow's code for a full disk, as `error_code` of its errors.
 _RESOURCE_EXHAUSTED = 8
 
@@ -270,6 +275,34 @@ def json_text(value: object, **options: Any) -> str:
     return text
 
 
+def open_file(path: str | os.PathLike) -> io.BufferedReader:
+    """Opens a file for reading, as bytes, without an endless wait.
+
+    A pipe has to be opened for writing by another process, as shells do for
+    `<(...)`.
+
+    Raises:
+        InputError: it is a pipe without a writer.
+        OSError: it can't be opened.
+    """
+    # By the name that was given: `Path` drops a slash at its end.
+    if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116
+        return open(path, "rb")  # noqa: PTH123
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        first = _first_byte(descriptor)
+        if first == b"":
+            raise InputError(
+                f"{path}: a pipe without a writer. Accepted: a file, or "
+                "a pipe that is written to"
+            )
+        os.set_blocking(descriptor, True)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return io.BufferedReader(_Pipe(descriptor, first))
+
+
 def read_bytes(
     path: str | os.PathLike, accepted: str = "", largest: int | None = None
 ) -> bytes:
@@ -363,6 +396,39 @@ def read_yaml(path: str | os.PathLike) -> dict:
         raise InputError(f"{path}{line}: {error}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a YAML file") from None
+
+
+def _first_byte(descriptor) -> bytes | None:
+    """The first byte; None: not there yet; empty: no writer."""
+    deadline = time.monotonic() + _GRACE
+    while True:
+        try:
+            first = os.read(descriptor, 1)
+        except BlockingIOError:
+            return None
+        if first or time.monotonic() > deadline:
+            return first
+        time.sleep(_POLL)
+
+
+class _Pipe(io.FileIO):
+    """A pipe whose first byte was read already.
+
+    Args:
+        descriptor: of the pipe; closed with this.
+        first: the byte, or None.
+    """
+
+    def __init__(self, descriptor, first):
+        super().__init__(descriptor, "rb")
+        self._first = first or b""
+
+    def readinto(self, buffer):
+        if not self._first:
+            return super().readinto(buffer)
+        buffer[:1], self._first = self._first, b""
+        # More than that byte, for those who look at the first two.
+        return 1 + (super().readinto(memoryview(buffer)[1:]) or 0)
 
 
 def _flush(path):
