@@ -21,7 +21,7 @@ from keras_transformer.translation.documents import (
     write_translated,
 )
 from keras_transformer.translation.request import PROJECT, Truncations
-from keras_transformer.translation.terms import (
+from keras_transformer.translation.stream import (
     all_patterns,
     require_terms,
     with_glossary,

@@ -12,10 +12,7 @@ from keras_transformer.cli.console import Progress, say
 from keras_transformer.cli.options import flag
 from keras_transformer.cli.translators import input_format
 from keras_transformer.config import Config
-from keras_transformer.documents.formats import (
-    LINES,
-    open_document,
-)
+from keras_transformer.documents.formats import LINES, open_document
 from keras_transformer.errors import InputError
 from keras_transformer.system.checksums import checksum
 from keras_transformer.system.locks import locked

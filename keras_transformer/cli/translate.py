@@ -19,10 +19,7 @@ import os
 import sys
 from typing import Any
 
-from keras_transformer.api.loading import (
-    SERVER_MODEL,
-    SERVER_TIMEOUT,
-)
+from keras_transformer.api.loading import SERVER_MODEL, SERVER_TIMEOUT
 from keras_transformer.blank import is_blank
 from keras_transformer.cli.console import (
     Progress,
@@ -36,10 +33,7 @@ from keras_transformer.cli.document_translation import (
     document_request,
     translate_document,
 )
-from keras_transformer.cli.options import (
-    add_options,
-    fixed_search,
-)
+from keras_transformer.cli.options import add_options, fixed_search
 from keras_transformer.cli.translation_output import (
     format_translation,
     translation_request,
@@ -63,10 +57,7 @@ from keras_transformer.translation.request import (
     Truncations,
     blank_translation,
 )
-from keras_transformer.translation.stream import (
-    BATCHES_A_WINDOW,
-    stream_lines,
-)
+from keras_transformer.translation.stream import BATCHES_A_WINDOW, stream_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_transformer.api.runs import run_config
-from keras_transformer.cli.console import (
-    check_outputs,
-    load_tensorflow,
-)
+from keras_transformer.cli.console import check_outputs, load_tensorflow
 from keras_transformer.cli.options import (
     add_ensemble_option,
     add_model_options,
@@ -38,12 +35,9 @@ from keras_transformer.documents.formats import (
 )
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
-from keras_transformer.translation.request import (
-    PROJECT,
-    TranslationRequest,
-)
-from keras_transformer.translation.stream import TranslateBatches
-from keras_transformer.translation.terms import (
+from keras_transformer.translation.request import PROJECT, TranslationRequest
+from keras_transformer.translation.stream import (
+    TranslateBatches,
     all_patterns,
     has_learned_terms,
     require_terms,

@@ -27,7 +27,7 @@ from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
 )
-from keras_transformer.translation.terms import all_patterns
+from keras_transformer.translation.stream import all_patterns
 from keras_transformer.translation.texts import TextTranslator, text_list
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from keras_transformer.system.machine import choose_onednn, set_threads
 from keras_transformer.translation.bulk import LocalAttempt
 from keras_transformer.translation.shard_folder import ShardFolder
 from keras_transformer.translation.shard_manifest import BulkJob
-from keras_transformer.translation.stream import one_by_one
-from keras_transformer.translation.terms import with_glossary
+from keras_transformer.translation.stream import one_by_one, with_glossary
 from keras_transformer.translation.workers import TranslatorFactory
 
 if TYPE_CHECKING:

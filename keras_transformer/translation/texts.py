@@ -16,13 +16,11 @@ from keras_transformer.translation.request import (
 )
 from keras_transformer.translation.stream import (
     TranslateBatches,
-    one_by_one,
-    stream_lines,
-)
-from keras_transformer.translation.terms import (
     all_patterns,
     has_learned_terms,
+    one_by_one,
     require_terms,
+    stream_lines,
     with_glossary,
 )
 

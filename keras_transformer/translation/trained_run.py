@@ -29,7 +29,7 @@ from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
 )
-from keras_transformer.translation.terms import all_patterns
+from keras_transformer.translation.stream import all_patterns
 from keras_transformer.translation.texts import TextTranslator, check_n_best
 from keras_transformer.translation.translator import Translator
 

@@ -42,7 +42,7 @@ from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     tensor_array,
 )
-from keras_transformer.translation.terms import has_learned_terms
+from keras_transformer.translation.stream import has_learned_terms
 
 if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
