@@ -13,13 +13,17 @@ example:
 """
 
 import argparse
+import contextlib
+import dataclasses
 import functools
 import itertools
 import os
+import pathlib
 import sys
 from typing import Any
 
 from keras_transformer.api.loading import SERVER_MODEL, SERVER_TIMEOUT
+from keras_transformer.api.runs import run_config
 from keras_transformer.blank import is_blank
 from keras_transformer.cli.console import (
     Progress,
@@ -28,12 +32,7 @@ from keras_transformer.cli.console import (
     output_file,
     say,
 )
-from keras_transformer.cli.document_translation import (
-    chosen_format,
-    document_request,
-    translate_document,
-)
-from keras_transformer.cli.options import add_options, fixed_search
+from keras_transformer.cli.options import add_options, fixed_search, flag
 from keras_transformer.cli.translation_output import (
     format_translation,
     translation_request,
@@ -43,14 +42,24 @@ from keras_transformer.cli.translators import (
     add_source_options,
     add_translation_options,
     check_options,
+    input_format,
     opened_factory,
     read_terms,
     signature_of,
     translator_factory,
     with_terms,
 )
-from keras_transformer.documents.formats import FORMATS, LINES
+from keras_transformer.config import Config
+from keras_transformer.documents.formats import FORMATS, LINES, open_document
 from keras_transformer.errors import InputError, shown
+from keras_transformer.system.checksums import checksum
+from keras_transformer.system.locks import locked
+from keras_transformer.translation.documents import (
+    Journal,
+    require_no_markup,
+    require_unpacked,
+    write_translated,
+)
 from keras_transformer.translation.request import (
     KEEP,
     PROJECT,
@@ -58,6 +67,7 @@ from keras_transformer.translation.request import (
     blank_translation,
 )
 from keras_transformer.translation.stream import BATCHES_A_WINDOW, stream_lines
+from keras_transformer.version import __version__
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,33 +136,59 @@ def _add_document_options(parser):
 def run(arguments: argparse.Namespace) -> None:
     check_options(arguments)
     _check_texts(arguments)
-    document_format = chosen_format(arguments)
+    format = _chosen_format(arguments)
     request = translation_request(arguments)
-    if document_format != LINES:
-        request = document_request(request, arguments)
+    if format != LINES:
+        request = _document_request(request, arguments)
     make = _of_server if arguments.server else translator_factory
     translator, batch_size = make(arguments, request)
     terms = read_terms(arguments, translator)
     opened = functools.partial(
         _opened, arguments, translator, batch_size, terms
     )
-    if document_format == LINES:
+    if format == LINES:
         _translate(arguments, request, batch_size, opened)
     else:
-        translate_document(
-            arguments,
-            document_format,
-            translator,
-            batch_size,
-            # A server has no use for their number.
-            lambda texts: opened(0 if arguments.server else _sentences(texts)),
-            request.markup == PROJECT
-            or _masks_markup(arguments, request, translator),
+        has_markup = _has_markup(arguments, request, translator)
+        _translate_document(
+            arguments, format, translator, batch_size, opened, has_markup
         )
 
 
-def _masks_markup(arguments, request, translator):
-    """Whether markup is masked, as the model has symbols for it."""
+def _chosen_format(arguments):
+    """The format of the input; refuses options of documents with lines."""
+    chosen = input_format(arguments)
+    names = ("field", "overwrite", "resume")
+    given = [name for name in names if getattr(arguments, name)]
+    if chosen == LINES and given:
+        raise InputError(
+            f"{flag(given[0])} goes with a document. Received: lines. "
+            "Accepted: an --input such as texts.csv, or --format"
+        )
+    return chosen
+
+
+def _document_request(request, arguments):
+    """The request of a document: its best translation, with its markup."""
+    if not request.is_plain or request.scores or request.n_best:
+        raise InputError(
+            "a document gets its translation alone. Accepted with --n-best, "
+            "--scores, --json and the like: lines (--format lines)"
+        )
+    if not arguments.input or not arguments.output:
+        raise InputError("a document needs --input and --output, both files")
+    require_unpacked(arguments.output)
+    if request.markup is None and arguments.run:
+        data = run_config(arguments.run, default=Config()).data
+        if not data.symbols:
+            return dataclasses.replace(request, markup=PROJECT)
+    return request
+
+
+def _has_markup(arguments, request, translator):
+    """Whether what translates gives back markup: placed, or symbols for it."""
+    if request.markup == PROJECT:
+        return True
     if arguments.server:
         return translator.masks_markup()
     data = translator.data()  # None if an export doesn't say.
@@ -199,6 +235,95 @@ def _translate(arguments, request, batch_size, opened):
     _tell(truncations, "stdin" if from_stdin else arguments.input or "TEXT")
 
 
+def _translate_document(
+    arguments, format, translator, batch_size, opened, has_markup
+):
+    """Translates a document.
+
+    Until it is written, translations are kept in `OUTPUT.partial`, with which
+    `--resume` goes on.
+
+    Args:
+        translator: a factory with a fingerprint, or a `RemoteTranslator`.
+        opened: as `_opened`.
+        has_markup: whether what translates gives back markup.
+    """
+    data = translator.data()
+    document = open_document(
+        pathlib.Path(arguments.input),
+        format,
+        None if data is None else data.languages,
+        arguments.field,
+        arguments.overwrite,
+    )
+    if not has_markup and arguments.markup is None:
+        require_no_markup(document, arguments.input)
+    # A server has no use for their number.
+    sentences = 0 if arguments.server else _sentences(document.texts)
+    truncations = Truncations()
+    with (
+        _journal(
+            arguments, format, translator, len(document.texts), batch_size
+        ) as journal,
+        opened(sentences) as translate_batches,
+        Progress(
+            "translating",
+            len(document.texts),
+            "texts",
+            done=journal.done if journal else 0,
+        ) as progress,
+    ):
+        write_translated(
+            document,
+            arguments.output,
+            translate_batches,
+            batch_size,
+            progress.advance,
+            truncations,
+            journal,
+        )
+    _tell(truncations, arguments.input, "texts")
+    for reason, count in document.skipped.items():
+        say(f"{count:,} texts {reason} were left as they are")
+
+
+@contextlib.contextmanager
+def _journal(arguments, format, translator, texts, batch_size):
+    """What a killed run leaves; None where it would leave nothing.
+
+    That is of few texts, which are translated before the first is written, of
+    a pipe, which can't be read again, and of an output that is a device.
+    """
+    is_file = pathlib.Path(arguments.input).is_file()
+    if arguments.resume and not is_file:
+        raise InputError("--resume needs an --input that is a file")
+    output = pathlib.Path(arguments.output)
+    is_device = output.exists() and not output.is_file()
+    if texts <= BATCHES_A_WINDOW * batch_size or not is_file or is_device:
+        yield None
+        return
+    options = dataclasses.asdict(translator)
+    # Another one is tried after a request that took too long.
+    options.pop("timeout", None)
+    if hasattr(translator, "fingerprint"):
+        # That of all that is read, in whichever folder.
+        options["folder"] = translator.fingerprint()
+    settings = {
+        "input": checksum(arguments.input),
+        "format": format,
+        **{name: getattr(arguments, name) for name in ("field", "overwrite")},
+        "options": options,
+        "glossary": arguments.glossary and checksum(arguments.glossary),
+        "version": __version__,
+    }
+    path = f"{arguments.output}.partial"
+    with (
+        locked(f"{path}.lock", output, "is writing it"),
+        Journal(path, settings, arguments.resume) as journal,
+    ):
+        yield journal
+
+
 def _sentences(lines):
     """How many lines aren't blank."""
     return sum(1 for line in lines if not is_blank("".join(line)))
@@ -222,9 +347,9 @@ def _opened(
     return with_terms(opened, terms)
 
 
-def _tell(truncations, name):
+def _tell(truncations, name, unit="lines"):
     if truncations.count:
-        say(f"warning: {name}: {truncations.message('lines')}")
+        say(f"warning: {name}: {truncations.message(unit)}")
 
 
 def _check_texts(arguments):
