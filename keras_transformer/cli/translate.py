@@ -341,10 +341,8 @@ def _opened(
         interactive: whether a server answers each batch before the next.
     """
     if arguments.server:
-        opened = translator.opened(interactive=interactive)
-    else:
-        opened = opened_factory(arguments, translator, batch_size, sentences)
-    return with_terms(opened, terms)
+        return with_terms(translator.opened(interactive=interactive), terms)
+    return opened_factory(arguments, translator, batch_size, terms, sentences)
 
 
 def _tell(truncations, name, unit="lines"):

@@ -15,7 +15,6 @@ import dataclasses
 import functools
 import os
 import pathlib
-from typing import Any
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.options import (
@@ -37,7 +36,6 @@ from keras_transformer.cli.translators import (
     opened_factory,
     read_terms,
     translator_factory,
-    with_terms,
 )
 from keras_transformer.documents.formats import LINES
 from keras_transformer.errors import InputError
@@ -173,34 +171,28 @@ def _translate(arguments, request, folder, factory, number, terms):
         say(f"shard {number} of {count}")
     lines = sum(shard.lines for shard in folder.shards)
     done = folder.finished_lines()
+    format = functools.partial(format_translation, request=request)
     truncations = Truncations()
-    options: dict[str, Any] = {
-        "format": functools.partial(format_translation, request=request),
-        "truncated": truncations.add,
-    }
+
+    def opened():
+        batch_size = folder.job.batch_size
+        return opened_factory(
+            arguments, factory, batch_size, terms, lines - done
+        )
+
     with (
         Progress("translating", lines, "sentences", done=done) as progress,
         contextlib.ExitStack() as stack,
     ):
         if arguments.engine == SPARK:
             attempt = _by_spark(
-                *(stack, arguments, folder, factory),
-                *(terms, progress.update),
-                **options,
+                *(stack, arguments, folder, factory, format, terms),
+                *(truncations.add, progress.update),
             )
         else:
             attempt = stack.enter_context(
                 LocalAttempt(
-                    folder,
-                    lambda: with_terms(
-                        opened_factory(
-                            *(arguments, factory, folder.job.batch_size),
-                            lines - done,
-                        ),
-                        terms,
-                    ),
-                    progress=progress.update,
-                    **options,
+                    folder, opened, format, truncations.add, progress.update
                 )
             )
         end = folder.join
@@ -215,7 +207,7 @@ def _translate(arguments, request, folder, factory, number, terms):
 
 
 def _by_spark(
-    stack, arguments, folder, factory, terms, progress, format, truncated
+    stack, arguments, folder, factory, format, terms, truncated, progress
 ):
     """An `Attempt` of Spark's tasks, whose session starts with the first."""
     from keras_transformer.data.spark.session import spark_session

@@ -270,6 +270,7 @@ def opened_factory(
     arguments: argparse.Namespace,
     factory: Any,
     batch_size: int,
+    terms: Terms,
     sentences: int,
 ) -> contextlib.AbstractContextManager[TranslateBatches]:
     """A context of what translates batches: this process, or workers.
@@ -278,9 +279,10 @@ def opened_factory(
         arguments: parsed.
         factory: see `translator_factory`.
         batch_size: lines translated together.
+        terms: see `read_terms`.
         sentences: that are to be translated, at least.
     """
-    return open_translator(
+    opened = open_translator(
         factory,
         choose_workers(arguments.workers, sentences, batch_size),
         arguments.threads or 1,
@@ -288,6 +290,7 @@ def opened_factory(
             load_tensorflow, sentences=min(sentences, batch_size)
         ),
     )
+    return with_terms(opened, terms)
 
 
 @contextlib.contextmanager
