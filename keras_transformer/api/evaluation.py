@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.data.corpus_pairs import Pairs, sentence_pairs
+from keras_transformer.data.corpus import Pairs, sentence_pairs
 from keras_transformer.data.masking import mask_pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError, require_kind, shown

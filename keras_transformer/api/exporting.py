@@ -13,7 +13,7 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError, require_kind
 
 if TYPE_CHECKING:
-    from keras_transformer.data.corpus_pairs import Pairs
+    from keras_transformer.data.corpus import Pairs
     from keras_transformer.exporting.verification.checks import CheckResult
     from keras_transformer.exporting.writer.saved_model import ExportReport
     from keras_transformer.training.run import Run
@@ -269,7 +269,7 @@ def _with_precision(run, decoding, precision, dev, common):
 
 def _measured(run, decoding, precision, dev, weights, lexicon, progress):
     """As `_with_precision`, with what the pairs of a dev set tell."""
-    from keras_transformer.data.corpus_pairs import sentence_pairs
+    from keras_transformer.data.corpus import sentence_pairs
     from keras_transformer.exporting.writer.precision import (
         activation_limits,
         choose_precision,

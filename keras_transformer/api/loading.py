@@ -16,7 +16,7 @@ from keras_transformer.translation.request import KEEP, PROJECT
 from keras_transformer.translation.texts import TextTranslator
 
 if TYPE_CHECKING:
-    from keras_transformer.data.corpus_pairs import Pairs
+    from keras_transformer.data.corpus import Pairs
 
 SERVER_TIMEOUT = 60.0  # seconds
 # TensorFlow Serving's own.

@@ -13,8 +13,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from keras_transformer.data.bounded_lines import bounded_lines
-from keras_transformer.data.corpus import open_bytes, unpacked
+from keras_transformer.data.lines import bounded_lines, open_bytes, unpacked
 from keras_transformer.errors import InputError, shown
 from keras_transformer.lazy import quick_imports
 from keras_transformer.system.files import replacing

@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> None:
         config = run_config(arguments.run, default=config)
     load_tensorflow(sentences=decoding_config(config, arguments).batch_size)
     from keras_transformer.api.evaluation import evaluate
-    from keras_transformer.data.corpus_pairs import read_pairs
+    from keras_transformer.data.corpus import read_pairs
     from keras_transformer.evaluation.report import Report, report_page
     from keras_transformer.evaluation.scoring import is_measured
 
@@ -245,7 +245,7 @@ def _other(name, model, measured, weights):
     Raises:
         InputError: it is neither, or doesn't fit the pairs.
     """
-    from keras_transformer.data.corpus_pairs import read_lines
+    from keras_transformer.data.corpus import read_lines
     from keras_transformer.evaluation.scoring import as_references
     from keras_transformer.languages import same_language
     from keras_transformer.training.run import Run

@@ -39,7 +39,7 @@ from keras_transformer.cli.options import (
     check_engine_options,
     config_changes,
 )
-from keras_transformer.data.corpus_pairs import read_lines
+from keras_transformer.data.corpus import read_lines
 from keras_transformer.errors import InputError
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     load_tensorflow()
-    from keras_transformer.data.corpus_pairs import read_pairs
+    from keras_transformer.data.corpus import read_pairs
 
     languages = None
     if arguments.run:

@@ -26,7 +26,7 @@ from keras_transformer.cli.translation_output import add_request_options
 from keras_transformer.config import Config
 from keras_transformer.contract import layout
 from keras_transformer.data.corpus import CorpusFile
-from keras_transformer.data.corpus_formats import PACKED
+from keras_transformer.data.lines import PACKED
 from keras_transformer.documents.formats import (
     FORMATS,
     LINES,

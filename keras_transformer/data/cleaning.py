@@ -18,7 +18,7 @@ The checks, in their order; a pair is counted under the first that it fails:
 10. `unaligned`: its sides don't translate each other, see `data.alignment`
    (option).
 
-The second is of `data.bounded_lines`. The first and the third look at one pair
+The second is of `data.lines`. The first and the third look at one pair
 alone and are here, as are `length_ratio` and the second half of the first,
 which look at tokens and run when the tokenizers exist. The others look at all
 pairs: see `data.selection`.

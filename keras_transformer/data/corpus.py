@@ -1,17 +1,17 @@
-"""Corpus files: parallel text, TSV or pairs of files, plain or packed.
+"""Corpora: parallel text in files, read in pairs, or in blocks of about 4 MB.
 
-What has another format is read as lines of TSV, see `corpus_formats`.
+One process reads files, plain or packed, and hands blocks to those that make
+pairs of them; on a cluster, each worker reads parts of files. What is neither
+TSV nor a pair of files is read as lines of TSV, see `corpus_formats`.
 """
 
 import contextlib
 import dataclasses
-import gzip
-import lzma
+import itertools
 import os
 import pathlib
-import zlib
-from collections.abc import Iterator
-from typing import Any, BinaryIO, NoReturn
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple, NoReturn
 
 from keras_transformer.data.corpus_formats import (
     Languages,
@@ -19,23 +19,25 @@ from keras_transformer.data.corpus_formats import (
     corpus_format,
     languages_in,
 )
-from keras_transformer.errors import InputError
-from keras_transformer.system.files import open_file
-from keras_transformer.system.remote import RemotePath, any_path
+from keras_transformer.data.lines import (
+    BYTE_ORDER_MARK,
+    LINE_BYTES,
+    PACKED,
+    as_text,
+    is_over_long,
+    lines_of_block,
+    open_bytes,
+    read_errors,
+    refuse_old_line_ends,
+    short_lines,
+)
+from keras_transformer.errors import InputError, shown
+from keras_transformer.system.remote import RemotePath, any_path, size_of
 
 Pair = tuple[str, str]  # source, target
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# How packed files begin, by the endings of their names.
-_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ"}
-DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
-# How files begin that can't be read, and aren't UTF-8.
-_OTHER_MAGIC = {
-    b"BZh": "bzip2",
-    b"PK\x03\x04": "zip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-}
-ACCEPTED_LINE = "source<TAB>target, further columns are ignored"
+BLOCK_BYTES = 4 << 20
+_HELD_BYTES = 1 << 16  # where pairs are read one after the other
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,135 +115,196 @@ class CorpusFile:
 
 
 CorpusSpec = str | os.PathLike | tuple | CorpusFile
+# What `sentence_pairs` takes. Two files are no tuple there, but one name.
+_File = str | os.PathLike | CorpusFile
+Pairs = _File | Iterable[_File] | Iterable[Pair]
 
 
-@dataclasses.dataclass
-class Reading:
-    """The progress of reading: the number of the last line."""
+class Block(NamedTuple):
+    """Some lines of a corpus, undecoded.
 
+    Attributes:
+        corpus: the index of the file in the corpus.
+        file: what the lines are of.
+        first_line: the number of the first one, from 1.
+        source: lines of the TSV file, or of the file of sources.
+        target: the lines of the other file that belong to them; None for a
+            TSV file.
+        long: the indices of pairs with a line that was over-long, of which
+            an empty one is left.
+    """
+
+    corpus: int
+    file: CorpusFile
+    first_line: int
+    source: bytes
+    target: bytes | None = None
+    long: tuple[int, ...] = ()
+
+    def pairs(self) -> list[Pair]:
+        """The pairs as written, without line ends.
+
+        Raises:
+            InputError: a line isn't UTF-8, or has one column.
+        """
+        sources = self.sources()
+        if self.target is not None:
+            targets = self._lines(self.target, self.file.target)
+            return list(zip(sources, targets, strict=True))
+        return [
+            _pair_of_columns(line, f"{self.file.source}, line {number}")
+            for number, line in enumerate(sources, self.first_line)
+        ]
+
+    def sources(self) -> list[str]:
+        """The lines of the TSV file, or of the file of sources, unended."""
+        return self._lines(self.source, self.file.source)
+
+    def _lines(self, content, path):
+        try:
+            text = as_text(content, path, 0)
+        except InputError:
+            # Line by line, to name the one that isn't.
+            for number, line in enumerate(content.split(b"\n")):
+                as_text(line, path, self.first_line + number)
+            raise
+        lines = text.split("\n")
+        if not lines[-1]:
+            lines.pop()  # After the last line's end.
+        if b"\r" in content:
+            return [line.removesuffix("\r") for line in lines]
+        return lines
+
+
+class Part(NamedTuple):
+    """Some lines of a corpus that are read together.
+
+    Attributes:
+        corpus: its index.
+        file: it.
+        line: the number of the first line, from 0.
+        begin: where the file of sources is read from, in bytes.
+        end: before which the last line begins; None: the file's end.
+        target: where the other file is read from, in bytes.
+        skipped: lines that are passed over there.
+    """
+
+    corpus: int
+    file: CorpusFile
     line: int = 0
+    begin: int = 0
+    end: int | None = None
+    target: int = 0
+    skipped: int = 0
 
 
-@contextlib.contextmanager
-def read_errors(path: str | os.PathLike) -> Iterator[Reading]:
-    """Words the errors of reading a file of a corpus.
-
-    Yields:
-        whose `line` is to be kept up by the reader.
-
-    Raises:
-        InputError: the file can't be read, or is a damaged packed file.
-    """
-    reading = Reading()
-    try:
-        yield reading
-    except DAMAGED as error:
-        where = f"{path}, after line {reading.line}"
-        raise InputError(f"{where}: {damage(error, path)}") from None
-    except OSError as error:
-        raise InputError(f"{path}: {unreadable(error)}") from None
-
-
-def damage(error: Exception, path: str | os.PathLike) -> str:
-    """What is wrong with a packed file, by one of `DAMAGED`."""
-    is_xz = os.fspath(path).endswith(".xz") or isinstance(error, lzma.LZMAError)
-    return f"damaged {'xz' if is_xz else 'gzip'} file ({error})"
-
-
-def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike) -> None:
-    """Refuses a file whose one line has CR in it, where lines should end.
-
-    Raises:
-        InputError: it has.
-    """
-    if b"\r" in only_line.rstrip(b"\r\n"):
-        raise InputError(
-            f"{path}: one line, with CR in it. Accepted: lines that end with "
-            "LF or CR LF"
-        )
-
-
-def unreadable(error: OSError) -> str:
-    """Why a file of a corpus can't be read, for an error message."""
-    if isinstance(error, IsADirectoryError):
-        return "is a folder. Accepted: a text file, plain, gzip or xz"
-    return error.strerror or str(error)
-
-
-@contextlib.contextmanager
-def open_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """A readable binary file; packed ones are known by name or first bytes."""
-    with _opened(path) as raw, unpacked(raw, path) as file:
-        yield file
-
-
-@contextlib.contextmanager
-def unpacked(raw: Any, path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """What an open binary file has, see `open_bytes`."""
-    packed = _packing(raw, path)
-    if packed is None:
-        yield raw
-    else:
-        unpack: Any = gzip.open if packed == ".gz" else lzma.open
-        with unpack(raw, "rb") as file:
-            try:
-                yield file
-            except EOFError as error:
-                if packed == ".xz":  # As of gzip, but for its class.
-                    raise lzma.LZMAError(str(error)) from None
-                raise
-
-
-def is_packed(path: str | os.PathLike) -> bool:
-    """True if `open_bytes` unpacks a file. Raises as it does."""
-    with _opened(path) as raw:
-        return _packing(raw, path) is not None
-
-
-def _opened(path):
-    return path.open() if isinstance(path, RemotePath) else open_file(path)
-
-
-def _packing(raw, path):
-    """The ending of names of files that are packed so; None: it isn't."""
-    head, name = raw.peek(8), os.fspath(path)
-    for suffix, magic in _MAGIC.items():
-        if head.startswith(magic):
-            return suffix
-    return next(filter(name.endswith, _MAGIC), None)
-
-
-def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
-    """A line as text, with its end.
+def read_blocks(
+    files: Iterable[CorpusFile],
+    size: int = BLOCK_BYTES,
+    line_bytes: int = LINE_BYTES,
+) -> Iterator[Block]:
+    """Yields the files' lines in blocks, in order.
 
     Args:
-        line: of a file.
-        path: of the file, for an error's message.
-        number: of the line.
+        files: of the corpus.
+        size: bytes of source text in a block, at least, unless the file ends.
+        line_bytes: of a line; those with more are emptied.
 
     Raises:
-        InputError: it isn't UTF-8, or has NUL bytes: UTF-16 of Latin or
-            Cyrillic letters is valid UTF-8 otherwise.
+        InputError: a file can't be read or is damaged, or two files differ in
+            length.
     """
-    where = f"{path}, line {number}"
-    problem = f"{where}: NUL bytes, as UTF-16 has"
-    try:
-        text = line.decode("utf-8")
-        if "\0" not in text:
-            return text
-    except UnicodeDecodeError as error:
-        if b"\0" not in line:
-            problem = (
-                f"{where}: invalid UTF-8 (byte 0x{line[error.start]:02x} at "
-                f"position {error.start + 1})"
-            )
-    for magic, kind in _OTHER_MAGIC.items():
-        if number == 1 and line.startswith(magic):
-            problem = f"{path}: compressed as {kind}"
-    raise InputError(f"{problem}. Accepted: text in UTF-8, plain, gzip or xz")
+    for corpus, file in enumerate(files):
+        yield from read_part(Part(corpus, file), size, line_bytes)
 
 
-def pair_of_columns(line: str, where: str) -> Pair:
+def read_part(
+    part: Part,
+    size: int = BLOCK_BYTES,
+    line_bytes: int = LINE_BYTES,
+    refuse_long: bool = False,
+) -> Iterator[Block]:
+    """Yields the lines of a part in blocks.
+
+    Args:
+        part: of a corpus.
+        size, line_bytes: see `read_blocks`.
+        refuse_long: whether lines of more bytes are refused, not emptied.
+
+    Raises:
+        InputError: as `read_blocks`, or a line is refused.
+    """
+    _, file, number, begin, end, target, skipped = part
+    ends = [(begin, end), (target, None)]
+    with contextlib.ExitStack() as stack:
+        readings, sides = [], []
+        for path, (first, last) in zip(file.paths, ends, strict=False):
+            readings.append(stack.enter_context(read_errors(path)))
+            opened = stack.enter_context(file.opened(path))
+            side = lines_of_block(opened, first, last, line_bytes)
+            if refuse_long:
+                side = short_lines(side, path, line_bytes)
+            sides.append(side)
+        sources, *others = sides
+        for other in others:
+            next(itertools.islice(other, skipped, skipped), None)
+        for lines in _some(sources, size):
+            count = number + len(lines)
+            some = [lines]
+            for other in others:
+                some.append(list(itertools.islice(other, len(lines))))
+                if len(some[-1]) < len(lines):
+                    count += sum(1 for _ in sources)
+                    refuse_unequal_files(file, count, number + len(some[-1]))
+            if number == 0:
+                for each in some:
+                    if not is_over_long(each[0], line_bytes):
+                        # The mark alone is an empty line.
+                        each[0] = each[0].removeprefix(BYTE_ORDER_MARK) or b"\n"
+            yield _block(part, number, some, line_bytes)
+            number = count
+            for reading in readings:
+                reading.line = number
+        if end is None:
+            for other in others:
+                if rest := sum(1 for _ in other):
+                    refuse_unequal_files(file, number, number + rest)
+            if number == 1:
+                for path, (line,) in zip(file.paths, some, strict=True):
+                    refuse_old_line_ends(line, path)
+
+
+def _some(lines, size):
+    """Yields lists of lines, of so many bytes or somewhat more."""
+    part, read = [], 0
+    for line in lines:
+        part.append(line)
+        read += len(line)
+        if read >= size:
+            yield part
+            part, read = [], 0
+    if part:
+        yield part
+
+
+def _block(part, number, sides, limit):
+    """A block of the lines of one file or two; over-long ones are emptied."""
+    long: set[int] = set()
+    for lines in sides:
+        if max(map(len, lines)) > limit:
+            for n, line in enumerate(lines):
+                if is_over_long(line, limit):
+                    lines[n] = b"\n"
+                    long.add(n)
+    contents = [b"".join(lines) for lines in sides]
+    target = contents[1] if len(contents) > 1 else None
+    long_lines = tuple(sorted(long))
+    return Block(
+        part.corpus, part.file, number + 1, contents[0], target, long_lines
+    )
+
+
+def _pair_of_columns(line: str, where: str) -> Pair:
     """The first two columns of a line of TSV; of a blank line two texts "".
 
     A CR in a column is part of its text.
@@ -260,7 +323,10 @@ def pair_of_columns(line: str, where: str) -> Pair:
         return columns[0], columns[1]
     if not line.strip():
         return "", ""
-    raise InputError(f"{where}: one column. Accepted: {ACCEPTED_LINE}")
+    raise InputError(
+        f"{where}: one column. Accepted: "
+        "source<TAB>target, further columns are ignored"
+    )
 
 
 def refuse_unequal_files(
@@ -275,3 +341,114 @@ def refuse_unequal_files(
         f"{file.source} has {sources} lines and {file.target} has {targets}. "
         "Accepted: two files of equal length"
     )
+
+
+def corpus_bytes(files: Iterable[CorpusFile]) -> int:
+    """About so many bytes of text the files have, unpacked."""
+    paths = [path for file in files for path in file.paths]
+    return sum(
+        size_of(path) * (4 if path.suffix in PACKED else 1) for path in paths
+    )
+
+
+def file_pairs(
+    file: CorpusFile,
+    line_bytes: int = LINE_BYTES,
+    long: list[int] | None = None,
+) -> Iterator[Pair]:
+    """Yields (source, target) as written, without line ends.
+
+    A blank line of a TSV file gives a pair of empty strings.
+
+    Args:
+        file: of a corpus.
+        line_bytes: of a line; one with more is over-long.
+        long: gets the numbers of pairs with over-long lines, in whose place
+            empty ones are given; None: they are refused.
+
+    Raises:
+        InputError: a file can't be read, is damaged, isn't UTF-8, has a line
+            of one column or an over-long one, or the two files differ in
+            length.
+    """
+    part, refuse = Part(0, file), long is None
+    for block in read_part(part, _HELD_BYTES, line_bytes, refuse):
+        if long is not None:
+            long.extend(block.first_line + n for n in block.long)
+        yield from block.pairs()
+
+
+def read_lines(path: str | os.PathLike) -> Iterator[str]:
+    """Yields the lines of a file of one language. Raises as `file_pairs`."""
+    part = Part(0, CorpusFile(pathlib.Path(path)))
+    for block in read_part(part, _HELD_BYTES, refuse_long=True):
+        yield from block.sources()
+
+
+def read_pairs(
+    specs: Iterable[CorpusSpec],
+    line_bytes: int = LINE_BYTES,
+    languages: Languages | None = None,
+) -> Iterator[Pair]:
+    """Yields the (source, target) pairs of several corpus files, in order.
+
+    Args:
+        specs: the files.
+        line_bytes: of a line, at most.
+        languages: see `CorpusFile.languages`.
+
+    Raises:
+        InputError: as `CorpusFile.parse` and `file_pairs`.
+    """
+    files = [
+        dataclasses.replace(CorpusFile.parse(spec), languages=languages)
+        for spec in specs
+    ]
+    return itertools.chain.from_iterable(
+        file_pairs(file, line_bytes) for file in files
+    )
+
+
+def sentence_pairs(
+    given: Pairs, most: int | None = None, languages: Languages | None = None
+) -> list[Pair]:
+    """All pairs of sentences, given as such or as files.
+
+    Args:
+        given: (source, target) pairs of strings; or a corpus file, or
+            several, each a path of a TSV file or `"SOURCE,TARGET"`.
+        most: pairs, at most; None: any number.
+        languages: see `CorpusFile.languages`.
+
+    Raises:
+        InputError: a file can't be read, something is no pair, or there are
+            more.
+    """
+    is_file = isinstance(given, _File)
+    several: list = [given] if is_file else list(_at_most(given, most, "pairs"))
+    if all(isinstance(spec, _File) for spec in several):
+        names = ", ".join(map(str, several))
+        pairs = read_pairs(several, languages=languages)
+        return list(_at_most(pairs, most, names))
+    for pair in several:
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or not all(isinstance(text, str) for text in pair):
+            raise InputError(
+                f"{shown(pair)}: no pair of sentences. Accepted: "
+                '("source", "target"), or files such as "dev.tsv"'
+            )
+        if all(map(os.path.isfile, pair)):
+            raise InputError(
+                f'{shown(pair)}: two files. Accepted: "{",".join(pair)}"'
+            )
+    return [(source, target) for source, target in several]
+
+
+def _at_most(pairs, most, name):
+    for number, pair in enumerate(pairs):
+        if number == most:
+            raise InputError(
+                f"{name}: more than {most:,} pairs. Accepted: up to so many, "
+                "such as a random sample"
+            )
+        yield pair

@@ -16,7 +16,12 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from xml.etree import ElementTree
 
-from keras_transformer.data.bounded_lines import bounded_lines, is_over_long
+from keras_transformer.data.lines import (
+    BYTE_ORDER_MARK,
+    PACKED,
+    bounded_lines,
+    short_lines,
+)
 from keras_transformer.documents.catalogs import (
     UNTRANSLATED,
     language_of,
@@ -34,7 +39,6 @@ from keras_transformer.languages import (
 
 Languages = tuple[str, str]  # source, target
 
-PACKED = (".gz", ".xz")
 _FORMATS = ("jsonl", "po", "tmx", "xliff")
 _WHITE_SPACE = re.compile(r"\s+")
 _BOTH = ("source", "target")
@@ -233,16 +237,12 @@ def _po(file, path):
 
 
 def _jsonl(file, path):
-    for number, line in enumerate(bounded_lines(file, _JSON_BYTES), 1):
+    lines = short_lines(bounded_lines(file, _JSON_BYTES), path, _JSON_BYTES)
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        if is_over_long(line, _JSON_BYTES):
-            raise InputError(
-                f"{where}: more than {_JSON_BYTES:,} bytes. Accepted: shorter "
-                "lines"
-            )
-        row = json_object(line.removeprefix(b"\xef\xbb\xbf"), where)
+        row = json_object(line.removeprefix(BYTE_ORDER_MARK), where)
         if isinstance(row.get("translation"), dict):
             row = row["translation"]
         unit = {

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.blocks import Block
 from keras_transformer.data.cleaning import (
     Cleaner,
     CleaningReport,
     keep_by_length,
 )
-from keras_transformer.data.corpus import Pair
+from keras_transformer.data.corpus import Block, Pair
 from keras_transformer.data.database import Database
 from keras_transformer.data.filters import ALIGNMENT
 from keras_transformer.data.keys import key_range, pair_keys

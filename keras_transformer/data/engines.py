@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.blocks import corpus_bytes, read_blocks
 from keras_transformer.data.cleaning import CleaningReport
+from keras_transformer.data.corpus import corpus_bytes, read_blocks
 from keras_transformer.data.corpus_tasks import (
     CorpusTasks,
     EncodedShard,

@@ -26,10 +26,14 @@ import numpy as np
 from keras_transformer.blank import is_blank
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import TAG, TAG_NAME
-from keras_transformer.data.bounded_lines import LINE_BYTES
-from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
-from keras_transformer.data.corpus_pairs import file_pairs
+from keras_transformer.data.corpus import (
+    CorpusFile,
+    CorpusSpec,
+    Pair,
+    file_pairs,
+)
 from keras_transformer.data.keys import KEY_BITS
+from keras_transformer.data.lines import LINE_BYTES
 from keras_transformer.errors import InputError
 from keras_transformer.system.remote import RemotePath
 

@@ -16,13 +16,12 @@ from typing import Any
 from keras_transformer.config.data import DataConfig
 from keras_transformer.config.presets import AUTO, resolved, settings_of
 from keras_transformer.data.cleaning import script_hint
-from keras_transformer.data.corpus import CorpusFile, CorpusSpec
+from keras_transformer.data.corpus import CorpusFile, CorpusSpec, file_pairs
 from keras_transformer.data.corpus_languages import (
     share_script,
     swapped_by_name,
     with_languages,
 )
-from keras_transformer.data.corpus_pairs import file_pairs
 from keras_transformer.data.corpus_tokenizers import (
     existing_tokenizers,
     save_tokenizers,

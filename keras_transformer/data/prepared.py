@@ -11,8 +11,8 @@ import numpy as np
 
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.corpus import unreadable
-from keras_transformer.data.corpus_pairs import read_pairs
+from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.lines import read_errors
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError, shown
 from keras_transformer.languages import base_language
@@ -268,7 +268,7 @@ def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
     """
     described = []
     for corpus, path in ((c, path) for c in corpora for path in c.paths):
-        try:
+        with read_errors(path):
             if isinstance(path, RemotePath):
                 description = path.describe()
             else:
@@ -279,8 +279,6 @@ def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
                     )
                 description = describe_file(path)
             described.append(description | corpus.settings())
-        except OSError as error:
-            raise InputError(f"{path}: {unreadable(error)}") from None
     return described
 
 

@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol
 
 from keras_transformer.blank import is_blank
 from keras_transformer.config import Config
-from keras_transformer.data.corpus import Pair
-from keras_transformer.data.corpus_pairs import Pairs, sentence_pairs
+from keras_transformer.data.corpus import Pair, Pairs, sentence_pairs
 from keras_transformer.errors import InputError, require_kind
 from keras_transformer.evaluation.significance import (
     Comparison,

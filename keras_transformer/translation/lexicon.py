@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
-from keras_transformer.data.corpus_pairs import sentence_pairs
+from keras_transformer.data.corpus import sentence_pairs
 from keras_transformer.data.model_1 import link, model_1
 from keras_transformer.data.records import Ids
 from keras_transformer.errors import InputError
@@ -20,8 +20,7 @@ from keras_transformer.search.shortlist import Lexicon
 from keras_transformer.text.tokenizer import encoded
 
 if TYPE_CHECKING:
-    from keras_transformer.data.corpus import Pair
-    from keras_transformer.data.corpus_pairs import Pairs
+    from keras_transformer.data.corpus import Pair, Pairs
     from keras_transformer.text.tokenizer import Tokenizer
     from keras_transformer.training.run import Run
 

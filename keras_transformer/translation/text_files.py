@@ -3,13 +3,13 @@
 import itertools
 from collections.abc import Iterable, Iterator
 
-from keras_transformer.data.bounded_lines import shortened
-from keras_transformer.data.corpus import (
+from keras_transformer.data.lines import (
     BYTE_ORDER_MARK,
     DAMAGED,
     as_text,
     damage,
     refuse_old_line_ends,
+    shortened,
 )
 from keras_transformer.errors import InputError
 

@@ -12,7 +12,7 @@ import keras
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.data.corpus_pairs import Pairs
+from keras_transformer.data.corpus import Pairs
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import as_paths
 from keras_transformer.text.tokenizer import Tokenizer

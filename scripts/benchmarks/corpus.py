@@ -104,8 +104,7 @@ def dev_pairs(path=None) -> list[tuple[str, str]]:
         from keras_transformer.data.demo import load_demo_corpus
 
         return load_demo_corpus().dev
-    from keras_transformer.data.corpus import CorpusFile
-    from keras_transformer.data.corpus_pairs import read_pairs
+    from keras_transformer.data.corpus import CorpusFile, read_pairs
 
     tsv = path / "dev.tsv" if path.is_dir() else path
     return list(read_pairs([CorpusFile.parse(str(tsv))]))

@@ -33,7 +33,7 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from keras_transformer.data.corpus_pairs import sentence_pairs
+from keras_transformer.data.corpus import sentence_pairs
 from keras_transformer.documents.markup import find_marks, strip_marks
 
 _QUICK = 100  # pairs

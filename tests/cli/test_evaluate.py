@@ -8,7 +8,7 @@ import shutil
 import pytest
 import sacrebleu
 
-from keras_transformer.data.corpus_pairs import read_pairs
+from keras_transformer.data.corpus import read_pairs
 from tests.cli.conftest import call
 
 FEW = ("--paired-bs-n=60", "--beam-size=1")

@@ -6,9 +6,9 @@ import gzip
 import pytest
 
 from keras_transformer.cli.console import input_lines
-from keras_transformer.data.blocks import read_blocks
-from keras_transformer.data.corpus import CorpusFile
-from keras_transformer.data.corpus_pairs import (
+from keras_transformer.data.corpus import (
+    CorpusFile,
+    read_blocks,
     read_lines,
     read_pairs,
     sentence_pairs,

@@ -7,10 +7,8 @@ import lzma
 import pytest
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data.blocks import read_blocks
-from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.corpus import CorpusFile, file_pairs, read_blocks
 from keras_transformer.data.corpus_languages import with_languages
-from keras_transformer.data.corpus_pairs import file_pairs
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from keras_transformer.data import blocks, engines, prepare
+from keras_transformer.data import corpus as corpus_module
+from keras_transformer.data import engines, prepare
 from keras_transformer.data.engines import choose_workers
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents
@@ -53,8 +54,8 @@ CONFIGS = {
 @pytest.mark.parametrize("name", CONFIGS)
 def test_workers_and_blocks_change_nothing(corpus, tmp_path, monkeypatch, name):
     whole = prepare.prepare(corpus, tmp_path / "1", CONFIGS[name], 0.03)
-    defaults = (10_000, *blocks.read_blocks.__defaults__[1:])
-    monkeypatch.setattr(blocks.read_blocks, "__defaults__", defaults)
+    defaults = (10_000, *corpus_module.read_blocks.__defaults__[1:])
+    monkeypatch.setattr(corpus_module.read_blocks, "__defaults__", defaults)
     for workers in (1, 2):
         out = tmp_path / f"parts-{workers}"
         prepare.prepare(corpus, out, CONFIGS[name], 0.03, workers=workers)

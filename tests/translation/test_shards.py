@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from keras_transformer.data.bounded_lines import LINE_BYTES
+from keras_transformer.data.lines import LINE_BYTES
 from keras_transformer.errors import InputError
 from keras_transformer.translation.shard_manifest import (
     BulkJob,

@@ -14,18 +14,14 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from keras_transformer.data.blocks import Part
-from keras_transformer.data.bounded_lines import (
+from keras_transformer.data.corpus import CorpusFile, Part, refuse_unequal_files
+from keras_transformer.data.lines import (
     bounded_lines,
     count_lines_of_block,
     is_over_long,
-)
-from keras_transformer.data.corpus import (
-    CorpusFile,
     is_packed,
     read_errors,
     refuse_old_line_ends,
-    refuse_unequal_files,
 )
 from keras_transformer.system.remote import RemotePath, any_path, size_of
 

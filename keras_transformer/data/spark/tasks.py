@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.blocks import Part, read_part
+from keras_transformer.data.corpus import Part, read_part
 from keras_transformer.data.corpus_tasks import CorpusTasks, Rewrite
 from keras_transformer.data.database import CHUNK
 from keras_transformer.data.mixing import WeightedCorpus

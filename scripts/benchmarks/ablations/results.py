@@ -6,7 +6,7 @@ import statistics
 import types
 
 from keras_transformer.api.runs import run_config
-from keras_transformer.data.corpus_pairs import read_pairs
+from keras_transformer.data.corpus import read_pairs
 from keras_transformer.evaluation.scoring import text_columns
 from keras_transformer.evaluation.significance import (
     RANDOMISATION,

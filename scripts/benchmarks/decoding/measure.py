@@ -192,8 +192,7 @@ def _peer_rate(peers, compute, batch, beam):
 def bleu(folder, path, precisions) -> dict:
     """BLEU of the run's own search on pairs, by precision."""
     from keras_transformer.api.evaluation import evaluate
-    from keras_transformer.data.corpus import CorpusFile
-    from keras_transformer.data.corpus_pairs import read_pairs
+    from keras_transformer.data.corpus import CorpusFile, read_pairs
     from keras_transformer.training.run import Run
 
     run = Run.load(folder)

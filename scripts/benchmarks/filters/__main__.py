@@ -31,7 +31,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 import numpy as np
 
 from keras_transformer.config.data import FILTERS
-from keras_transformer.data.corpus_pairs import read_pairs
+from keras_transformer.data.corpus import read_pairs
 from scripts.benchmarks import command, steps
 from scripts.benchmarks.filters.dirt import KINDS, make_dirt
 

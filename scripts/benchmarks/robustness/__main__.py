@@ -21,7 +21,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from keras_transformer.data.corpus_pairs import read_pairs
+from keras_transformer.data.corpus import read_pairs
 from keras_transformer.languages import is_chinese, is_japanese
 from scripts.benchmarks import command, steps
 

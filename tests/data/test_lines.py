@@ -1,4 +1,4 @@
-"""Corpora with a line without end, in every form that is read."""
+"""Lines and corpora with one without end, in every form that is read."""
 
 import gzip
 import io
@@ -7,16 +7,20 @@ import random
 
 import pytest
 
-from keras_transformer.data.blocks import read_blocks
-from keras_transformer.data.bounded_lines import (
+from keras_transformer.data.corpus import (
+    CorpusFile,
+    file_pairs,
+    read_blocks,
+    read_pairs,
+)
+from keras_transformer.data.lines import (
+    BYTE_ORDER_MARK,
     bounded_lines,
     count_lines_of_block,
     is_over_long,
     lines_of_block,
     shortened,
 )
-from keras_transformer.data.corpus import BYTE_ORDER_MARK, CorpusFile
-from keras_transformer.data.corpus_pairs import file_pairs, read_pairs
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from tests.processes import peak_memory
