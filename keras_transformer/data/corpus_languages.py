@@ -1,4 +1,4 @@
-"""Languages of a corpus: as they are configured, or as its files are named."""
+"""Languages of a corpus: as configured, as files are named, as they look."""
 
 import dataclasses
 import itertools
@@ -7,16 +7,22 @@ import re
 from collections.abc import Sequence
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.corpus import CorpusFile, Pair, file_pairs
+from keras_transformer.data.keys import without_tags
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
-from keras_transformer.languages import same_language, scripts_of_language
+from keras_transformer.languages import (
+    fraction_in_scripts,
+    same_language,
+    scripts_of_language,
+)
 
 # As in train.en-de.tsv, en-de.tsv.gz, news_en-de.tsv and en-pt_BR.tsv.
 _TAG = "[a-z]{2,3}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?"
 _PAIR = re.compile(
     rf"(?:^|[._-])(?:([a-z]{{2,3}})-)?({_TAG})-({_TAG})(?=[._]|$)"
 )
+_LOOKED_AT = 1000  # pairs of a corpus whose scripts are compared
 
 
 def with_languages(
@@ -78,12 +84,68 @@ def _named(file: CorpusFile) -> tuple[str, str] | None:
     return (source, target) if known and source != target else None
 
 
-def swapped_by_name(file: CorpusFile, config: DataConfig) -> str | None:
-    """Half a sentence if a file's name has the languages the other way round.
+def language_hint(file: CorpusFile, config: DataConfig) -> str | None:
+    """A sentence about a corpus in scripts of other languages, or None.
 
     Args:
-        file: of lines, the columns of which say no language.
+        file: of the corpus.
         config: names the languages.
+    """
+    pairs = file_pairs(file, config.max_line_bytes, [])
+    hint = script_hint(
+        list(itertools.islice(pairs, _LOOKED_AT)), config
+    ) or _swapped_by_name(file, config)
+    if not hint:
+        return None
+    return (
+        f"{file}: {hint}. Try another language code, or the columns the other "
+        "way round"
+    )
+
+
+def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
+    """Names the columns that are mostly in scripts of other languages.
+
+    Args:
+        pairs: some of a corpus, as read.
+        config: names the languages.
+
+    Returns:
+        half a sentence; None if both columns fit, or have no known scripts.
+    """
+    languages = config.source_language, config.target_language
+    scripts = [scripts_of_language(language) for language in languages]
+    sources = [without_tags(source) for source, _ in pairs]
+    columns = {"sources": sources, "targets": [target for _, target in pairs]}
+    fits = list(map(_mostly_in, columns.values(), scripts))
+    if all(scripts) and fits.count(None) == 1:
+        # One column has no letters, such as numbers before the texts.
+        fits = list(map(bool, fits))
+    if False not in fits:
+        return None
+    crossed = map(_mostly_in, columns.values(), reversed(scripts))
+    if True not in fits and all(crossed):
+        return f"the columns are swapped: {languages[1]} comes first"
+    index = fits.index(False)
+    return (
+        f"most {list(columns)[index]} are not in a script of "
+        f"{languages[index]} ({', '.join(sorted(scripts[index]))})"
+    )
+
+
+def _mostly_in(texts, scripts):
+    """True if most texts are in some scripts; None: unknown."""
+    fractions = [fraction_in_scripts(text, scripts) for text in texts]
+    known = [fraction for fraction in fractions if fraction is not None]
+    if not known or not scripts:
+        return None
+    return sum(fraction >= 0.5 for fraction in known) * 2 > len(known)
+
+
+def _swapped_by_name(file, config):
+    """Half a sentence if a file's name has the languages the other way round.
+
+    Of lines, the columns of which say no language.
     """
     languages = config.source_language, config.target_language
     if any(file.said_languages()) or _same(languages, languages[::-1]):

@@ -18,13 +18,13 @@ import numpy as np
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaning import (
+    ALIGNMENT,
     Cleaner,
     CleaningReport,
     keep_by_length,
 )
 from keras_transformer.data.corpus import Block, Pair
 from keras_transformer.data.database import Database
-from keras_transformer.data.filters import ALIGNMENT
 from keras_transformer.data.keys import key_range, pair_keys
 from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.mixing import tagged

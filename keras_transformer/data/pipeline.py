@@ -20,6 +20,7 @@ from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.data.alignment import AlignmentModel
 from keras_transformer.data.cleaning import (
+    ALIGNMENT,
     Cleaner,
     CleaningReport,
     require_pairs,
@@ -32,7 +33,6 @@ from keras_transformer.data.corpus_tokenizers import (
 )
 from keras_transformer.data.database import CHUNK
 from keras_transformer.data.engines import Engine
-from keras_transformer.data.filters import ALIGNMENT
 from keras_transformer.data.keys import pair_keys, without_tags
 from keras_transformer.data.masking import COUNTS, Masker
 from keras_transformer.data.mixing import Mixture, WeightedCorpus

@@ -4,7 +4,6 @@ The steps are those of `data.pipeline`; tokenizers see training text only.
 """
 
 import dataclasses
-import itertools
 import json
 import os
 import pathlib
@@ -15,11 +14,11 @@ from typing import Any
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.config.presets import AUTO, resolved, settings_of
-from keras_transformer.data.cleaning import script_hint
-from keras_transformer.data.corpus import CorpusFile, CorpusSpec, file_pairs
+from keras_transformer.data.cleaning import ALIGNMENT, check_filters
+from keras_transformer.data.corpus import CorpusFile, CorpusSpec
 from keras_transformer.data.corpus_languages import (
+    language_hint,
     share_script,
-    swapped_by_name,
     with_languages,
 )
 from keras_transformer.data.corpus_tokenizers import (
@@ -28,7 +27,6 @@ from keras_transformer.data.corpus_tokenizers import (
     tokenizer_settings,
 )
 from keras_transformer.data.engines import ENGINES, local_engine
-from keras_transformer.data.filters import ALIGNMENT, check_filters
 from keras_transformer.data.mixing import WeightedCorpus, with_tags
 from keras_transformer.data.pipeline import Pipeline, Progress
 from keras_transformer.data.prepared import (
@@ -55,7 +53,6 @@ from keras_transformer.system.remote import (
 from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.version import versions
 
-_LOOKED_AT = 1000  # pairs of a corpus whose scripts are compared
 # Share of tokens of training text that existing tokenizers needn't know.
 _MOST_UNKNOWN = 0.05
 # Who sets one of these has chosen the vocabularies.
@@ -186,7 +183,7 @@ def prepare(
     check_target(out)
     described = inputs.describe()
     for corpus in [*inputs.tagged, *inputs.held_out]:
-        if hint := _hint(corpus, config):
+        if hint := language_hint(corpus.file, config):
             warnings.warn(hint, stacklevel=2)
     glossary = None
     if terms is not None:
@@ -299,20 +296,6 @@ def as_corpora(
     if isinstance(specs, str | os.PathLike | CorpusFile | WeightedCorpus):
         specs = [specs]
     return [WeightedCorpus.parse(spec) for spec in specs]
-
-
-def _hint(corpus, config):
-    """A sentence about a corpus in scripts of other languages, or None."""
-    pairs = file_pairs(corpus.file, config.max_line_bytes, [])
-    hint = script_hint(
-        list(itertools.islice(pairs, _LOOKED_AT)), config
-    ) or swapped_by_name(corpus.file, config)
-    if not hint:
-        return None
-    return (
-        f"{corpus.file}: {hint}. Try another language code, or the columns "
-        "the other way round"
-    )
 
 
 def parse_dev(

@@ -3,9 +3,14 @@
 import pytest
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data.corpus_languages import share_script, with_languages
+from keras_transformer.data.corpus_languages import (
+    script_hint,
+    share_script,
+    with_languages,
+)
 from keras_transformer.data.prepare import as_corpora, prepare
 from keras_transformer.errors import InputError
+from tests.word_data import word_data
 
 
 @pytest.mark.parametrize(
@@ -76,3 +81,37 @@ def test_languages_of_one_script_share_it(pair, shared):
     source, target = pair.split("-")
     config = DataConfig(source_language=source, target_language=target)
     assert share_script(config) is shared
+
+
+EN, ZH, RU = "a red cat", "一只红猫", "рыжий кот"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pairs", "says"),
+    [
+        ("en", "zh", [(EN, ZH)], None),
+        ("zh-TW", "en", [(ZH, EN)], None),
+        ("en", "zh", [(ZH, EN)], "the columns are swapped"),
+        ("ru", "en", [(EN, RU)] * 3 + [(RU, EN)], "the columns are swapped"),
+        ("en", "ru", [(EN, RU)] * 3 + [(RU, EN)], None),
+        ("en", "de", [(EN, ZH)], "targets are not in a script of de (LATIN)"),
+        (
+            "ru",
+            "uk",
+            [(EN, EN)],
+            "sources are not in a script of ru (CYRILLIC)",
+        ),
+        # Of one script, of no letters, of two scripts, of unknown ones.
+        ("de", "en", [(EN, "eine rote Katze")], None),
+        ("en", "zh", [("1 + 1", "2"), ("", "")], None),
+        ("sr", "en", [(EN, RU)], "targets are not in a script of en (LATIN)"),
+        ("tlh", "zh", [(ZH, EN)], "targets are not in a script of zh (HAN)"),
+        ("en", "zh", [("<BT> <QE> " + ZH, EN)], "the columns are swapped"),
+        ("en", "de", [("1.27", EN)], "sources are not in a script of en"),
+        ("en", "zh", [], None),
+    ],
+)
+def test_columns_in_scripts_of_other_languages(source, target, pairs, says):
+    config = word_data(source_language=source, target_language=target)
+    hint = script_hint(pairs, config)
+    assert hint == says if says is None else says in hint

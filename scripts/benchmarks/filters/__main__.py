@@ -106,7 +106,7 @@ def _prepare(options, out, words, files=("clean", "dirt")):
 def _dropped(rows, folder):
     """What each filter drops: bool `(N,)` of the rows, by name."""
     from keras_transformer.data.alignment import AlignmentModel
-    from keras_transformer.data.filters import (
+    from keras_transformer.data.cleaning import (
         ALIGNMENT,
         check_filters,
         text_filters,
