@@ -20,8 +20,8 @@ import tensorflow as tf
 from keras_transformer.config import Config
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.keys import without_tags
 from keras_transformer.data.model_inputs import FRAME_LENGTHS
+from keras_transformer.data.selection import without_tags
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.languages import base_language
 from keras_transformer.symbols import MARKUP_SYMBOLS, SYMBOL

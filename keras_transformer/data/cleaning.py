@@ -40,7 +40,7 @@ import numpy as np
 from keras_transformer.blank import is_blank
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.keys import fingerprints, without_tags
+from keras_transformer.data.selection import fingerprints, without_tags
 from keras_transformer.documents.markup import MARKUP
 from keras_transformer.errors import InputError, not_installed
 from keras_transformer.languages import (

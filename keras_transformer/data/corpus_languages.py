@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import CorpusFile, Pair, file_pairs
-from keras_transformer.data.keys import without_tags
 from keras_transformer.data.mixing import WeightedCorpus
+from keras_transformer.data.selection import without_tags
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     fraction_in_scripts,

@@ -25,9 +25,9 @@ from keras_transformer.data.cleaning import (
 )
 from keras_transformer.data.corpus import Block, Pair
 from keras_transformer.data.database import Database
-from keras_transformer.data.keys import key_range, pair_keys
 from keras_transformer.data.masking import mask_pair
 from keras_transformer.data.mixing import tagged
+from keras_transformer.data.selection import key_range, pair_keys
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.machine import set_threads
 
@@ -108,10 +108,9 @@ class CorpusTasks:
         report = CleaningReport()
         pairs = self._cleaner(list(tagged(block.pairs(), tag)), report)
         report.drop_long_lines(len(block.long))
-        keys = pair_keys(pairs, self._config.seed)._asdict()
         first = block.corpus * _IDS + block.first_line
         rows = {
-            **{f"{name}_key": values for name, values in keys.items()},
+            **pair_keys(pairs, self._config.seed),
             "corpus": np.full(len(pairs), block.corpus),
             "id": first + np.arange(len(pairs)),
             "source": [source for source, _ in pairs],

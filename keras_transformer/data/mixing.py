@@ -32,8 +32,8 @@ from keras_transformer.data.corpus import (
     Pair,
     file_pairs,
 )
-from keras_transformer.data.keys import KEY_BITS
 from keras_transformer.data.lines import LINE_BYTES
+from keras_transformer.data.selection import KEY_BITS
 from keras_transformer.errors import InputError
 from keras_transformer.system.remote import RemotePath
 

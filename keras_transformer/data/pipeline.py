@@ -33,7 +33,6 @@ from keras_transformer.data.corpus_tokenizers import (
 )
 from keras_transformer.data.database import CHUNK
 from keras_transformer.data.engines import Engine
-from keras_transformer.data.keys import pair_keys, without_tags
 from keras_transformer.data.masking import COUNTS, Masker
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.prepared import DEV_PAIRS
@@ -47,8 +46,10 @@ from keras_transformer.data.selection import (
     cleaning_steps,
     dev_steps,
     overlap_query,
+    pair_keys,
     places_query,
     text_query,
+    without_tags,
 )
 from keras_transformer.data.term_annotation import TermAnnotator
 from keras_transformer.data.word_links import WordLinks
@@ -144,7 +145,7 @@ class Pipeline:
 
     def _keys(self, pairs):
         keys = pair_keys(pairs, self._config.seed)
-        return {"source_key": keys.source, "target_key": keys.target}
+        return {name: keys[name] for name in _KEYS}
 
     def read(self, corpora: list[WeightedCorpus]) -> None:
         """Reads and cleans the corpora.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_transformer.blank import is_blank
-from keras_transformer.data.keys import nfkc, sentence_keys
+from keras_transformer.data.selection import nfkc, sentence_keys
 from keras_transformer.evaluation.bleu_chrf import metrics
 from keras_transformer.languages import scripts_of_language
 

@@ -1,7 +1,7 @@
 """Groups of sentences: how the corpus of the benchmarks is split.
 
 Pairs that share the key of their source or of their target (see
-`keras_transformer.data.keys`) are one group, transitively, and are never
+`keras_transformer.data.selection`) are one group, transitively, and are never
 split. `prepare --dev FRACTION` has another rule, whose memory doesn't grow with
 the corpus; this one stays for what was measured with it.
 """
@@ -17,7 +17,7 @@ def pair_keys(pairs) -> np.ndarray:
     Returns:
         uint64 `(N, 2)`: source, target; the two sides never meet.
     """
-    from keras_transformer.data.keys import sentence_keys
+    from keras_transformer.data.selection import sentence_keys
 
     sides = zip(*pairs, strict=True)
     return np.stack(

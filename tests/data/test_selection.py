@@ -1,21 +1,107 @@
-"""Which pairs are kept, by the SQL that prepares data: in DuckDB."""
+"""Which sentences are the same, and pairs kept by the SQL, in DuckDB."""
 
+import hashlib
 import os
 import random
 import tempfile
+import time
+import unicodedata
 
 import duckdb
 import numpy as np
 import pytest
 
 from keras_transformer.data.database import Database, plain_path
-from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.selection import (
     COLUMNS,
     Step,
     dev_steps,
+    fingerprints,
+    key_range,
+    nfkc,
     overlap_query,
+    pair_keys,
+    sentence_keys,
 )
+
+
+def key(text):
+    return next(iter(sentence_keys([text])))
+
+
+def test_key_ignores_case_width_punctuation_and_script():
+    assert key("?!") != key("...")
+    assert key("Don't STOP!") == key("dont stop") == "dontstop"
+    assert key("ＡＢＣ　１２") == "abc12"
+    assert key("Straße") == key("STRASSE")
+    assert key("這是漢語。") == key("这是汉语") == "这是汉语"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("की", "का", False),  # vowel signs, which aren't letters to Python
+        ("ที่", "ทุ", False),
+        ("မိ", "မု", False),
+        ("கீ", "கா", False),
+        ("مَلِك", "ملك", True),  # points, which are mostly left out
+        ("שָׁלוֹם", "שלום", True),
+        ("ok \u2764\ufe0f", "ok \u2764", True),
+    ],
+)
+def test_key_has_the_signs_that_tell_words_apart(one, other, same):
+    assert (key(one) == key(other)) == same
+
+
+def test_key_of_many_marks_takes_no_quadratic_time():
+    text = "a" + "\u0301" * 100_000 + "\u0316" * 100_000
+    began = time.monotonic()
+    assert key(text) == key(text + "!")
+    assert time.monotonic() - began < 5
+
+
+def test_long_text_is_normalised_word_by_word_as_a_whole():
+    text = "e\u0301 \u0316\u0301 ｅ\u0301  \xb4 ㍿ " * 100
+    assert len(text) > 1000
+    assert nfkc(text) == unicodedata.normalize("NFKC", text)
+
+
+def test_fingerprints_are_those_of_every_machine():
+    # What was prepared here and there has to be the same.
+    seven = (7).to_bytes(8, "little")
+    for text in ("a", "嗨"):
+        digest = hashlib.blake2b(
+            text.encode(), digest_size=8, salt=seven, person=b"shuffle"
+        ).digest()
+        value = int.from_bytes(digest, "little") >> 1
+        assert fingerprints([text], "shuffle", 7).tolist() == [value]
+    assert fingerprints(["a"], "shuffle", 7) == 6748810589136103424
+    assert fingerprints([], "source").shape == (0,)
+
+
+def test_keys_of_pairs_have_a_side_in_common_where_sentences_are_the_same():
+    keys = pair_keys([("Hi.", "嗨。"), ("hi", "你好"), ("嗨", "Hi!")])
+    sources, targets = keys["source_key"], keys["target_key"]
+    assert sources[0] == sources[1] != sources[2]
+    assert targets[0] != targets[1]
+    assert len(np.unique(keys["shuffle_key"])) == 3
+    # A source and a target never meet.
+    assert not set(sources.tolist()) & set(targets.tolist())
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 7, 256, 1000])
+def test_shards_are_ranges_of_keys_and_like_in_size(shards):
+    keys = fingerprints(map(str, range(20_000)), "shuffle")
+    expected, end = 20_000 / shards, -1
+    for shard in range(shards):
+        first, last = key_range(shard, shards)
+        assert first == end + 1
+        end = last
+        owners = (np.array([first, last]) >> 31) * shards >> 32
+        assert owners.tolist() == [shard, shard]
+        count = ((keys >= first) & (keys <= last)).sum()
+        assert abs(count - expected) < 6 * expected**0.5
+    assert end == 2**63 - 1
 
 
 @pytest.fixture
@@ -38,11 +124,10 @@ def test_a_notebook_without_widgets_has_tables(tmp_path, failing_queries):
 def fill(tables, table, pairs):
     """Makes a table of pairs; its rows know their pairs by shuffle key."""
     keys = pair_keys(pairs)
-    rows = {f"{name}_key": values for name, values in keys._asdict().items()}
-    rows["corpus"] = np.zeros(len(pairs), np.int64)
-    rows["id"] = np.arange(len(pairs))
+    count = len(pairs)
+    rows = {**keys, "corpus": np.zeros(count, int), "id": np.arange(count)}
     tables.fill(table, dict.fromkeys(COLUMNS, "BIGINT"), [rows])
-    return dict(zip(keys.shuffle.tolist(), pairs, strict=True))
+    return dict(zip(keys["shuffle_key"].tolist(), pairs, strict=True))
 
 
 def take_dev(tables, pairs, fraction):
@@ -81,8 +166,8 @@ def test_training_has_no_side_of_dev(tables):
     assert 0.04 * len(pairs) < len(dev) <= 0.05 * len(pairs)
     assert 0 < lost < 2 * len(dev)
     dev_keys, keys = pair_keys(dev), pair_keys(train)
-    assert not np.isin(dev_keys.source, keys.source).any()
-    assert not np.isin(dev_keys.target, keys.target).any()
+    for side in ("source_key", "target_key"):
+        assert not np.isin(dev_keys[side], keys[side]).any()
     assert tables.number(overlap_query("train", "dev")) == 0
 
 

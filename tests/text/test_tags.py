@@ -1,7 +1,7 @@
 import pytest
 
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
-from keras_transformer.data.keys import without_tags
+from keras_transformer.data.selection import without_tags
 from keras_transformer.errors import InputError
 from keras_transformer.text import (
     CharacterTokenizer,

@@ -25,10 +25,9 @@ from keras_transformer.data.corpus_tasks import (
     Rewrite,
     use_one_thread,
 )
-from keras_transformer.data.keys import KEY_BITS
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.prepared import TOKENIZERS
-from keras_transformer.data.selection import PAIRS, TRAIN
+from keras_transformer.data.selection import KEY_BITS, PAIRS, TRAIN
 from keras_transformer.data.spark.parts import corpus_parts
 from keras_transformer.data.spark.session import spark_session
 from keras_transformer.data.spark.tables import SparkTables
@@ -199,7 +198,7 @@ class SparkEngine:
             str(self._out or self._folder),
             self._set_up,
         )
-        # See `keys.key_range`.
+        # See `selection.key_range`.
         shard = (
             f"shiftright(shiftright(place, 31) * {shards}L, {KEY_BITS - 31}) "
             "AS shard"

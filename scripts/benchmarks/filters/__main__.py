@@ -111,8 +111,8 @@ def _dropped(rows, folder):
         check_filters,
         text_filters,
     )
-    from keras_transformer.data.keys import pair_keys
     from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.data.selection import pair_keys
 
     data = PreparedData.load(folder)
     pairs = [(source, target) for _, source, target in rows]
@@ -122,7 +122,7 @@ def _dropped(rows, folder):
         check_filters(config)
         for passes in text_filters(config).values():
             dropped[name] = ~np.array([*map(passes, pairs)], bool)
-    order = np.argsort(pair_keys(pairs, data.config.seed).shuffle)
+    order = np.argsort(pair_keys(pairs, data.config.seed)["shuffle_key"])
     tokenizers = data.source_tokenizer, data.target_tokenizer
     longest = data.config.max_length
     model = AlignmentModel.learn(

@@ -40,7 +40,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.config.presets import preset
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.data.keys import sentence_keys
+from keras_transformer.data.selection import sentence_keys
 from keras_transformer.evaluation.significance import (
     RANDOMISATION,
     Resampling,
