@@ -1,7 +1,8 @@
 """Engines: what does the work of `prepare`, on one machine or on many.
 
-What is done is the same: the tasks of `data.corpus_tasks`, the queries of
-`data.selection`.
+What is done is the same: the tasks here, each of one block or shard, and the
+queries of `data.selection`. What tasks of one machine hand to each other are
+Parquet files.
 """
 
 from __future__ import annotations
@@ -9,34 +10,252 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import itertools
 import pathlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.cleaning import CleaningReport
-from keras_transformer.data.corpus import corpus_bytes, read_blocks
-from keras_transformer.data.corpus_tasks import (
-    CorpusTasks,
-    EncodedShard,
-    Rewrite,
-    use_one_thread,
+from keras_transformer.data.alignment import AlignmentModel
+from keras_transformer.data.cleaning import (
+    ALIGNMENT,
+    Cleaner,
+    CleaningReport,
+    keep_by_length,
 )
+from keras_transformer.data.corpus import (
+    Block,
+    Pair,
+    corpus_bytes,
+    read_blocks,
+)
+from keras_transformer.data.corpus_tokenizers import token_counts
 from keras_transformer.data.database import Database, plain_path
-from keras_transformer.data.mixing import WeightedCorpus
-from keras_transformer.data.selection import PAIRS, TRAIN
+from keras_transformer.data.masking import mask_pairs
+from keras_transformer.data.mixing import WeightedCorpus, tagged
+from keras_transformer.data.prepared import TOKENIZERS
+from keras_transformer.data.records import Ids, shard_name, write_shard
+from keras_transformer.data.selection import (
+    DEV,
+    PAIRS,
+    TRAIN,
+    key_range,
+    pair_keys,
+)
 from keras_transformer.errors import InputError
-from keras_transformer.system.machine import usable_cores
+from keras_transformer.system.checksums import describe_file
+from keras_transformer.system.machine import set_threads, usable_cores
 from keras_transformer.system.workers import Workers
+from keras_transformer.text.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
     from keras_transformer.data.spark.engine import SparkEngine
 
 Engine: TypeAlias = "LocalEngine | SparkEngine"
 ENGINES = ("local", "spark")
+# The path of the model of the filter `alignment`, while it is wanted.
+ALIGNMENT_MODEL = "work/alignment.npz"
+# Ids of pairs that a corpus may have.
+_IDS = 1 << 40
 # Bytes of text; below, the start of workers takes longer than they save.
 _WORTH_WORKERS = 16 << 20
+
+# From a training pair to what is trained on, and counts of what was done; can
+# be pickled.
+Rewrite = Callable[[Pair], tuple[Pair, Mapping[str, int]]]
+
+
+class EncodedShard(NamedTuple):
+    """What encoding made of a shard.
+
+    Attributes:
+        description: the file as the manifest lists it.
+        report: of the pairs that were left out.
+        tokens: int64 `(2, 2)`: of each side all tokens, and unknown ones.
+    """
+
+    description: dict
+    report: CleaningReport
+    tokens: np.ndarray
+
+
+class CorpusTasks:
+    """Does tasks: a method of this class and its arguments.
+
+    Args:
+        folder: where the prepared data will be; `work` in it is for files
+            that go again.
+        config: of the data.
+    """
+
+    def __init__(self, folder: pathlib.Path, config: DataConfig) -> None:
+        self._folder = folder
+        self._work = folder / "work"
+        self._config = config
+
+    def __call__(self, task: tuple) -> Any:
+        """Does a task."""
+        method, *arguments = task
+        return method(self, *arguments)
+
+    def write_cleaned(
+        self, number: int, block: Block, tag: str | None
+    ) -> tuple[int, CleaningReport]:
+        """Cleans a block; writes what is left to a file.
+
+        Args:
+            number: of the block.
+            block: some lines of a corpus.
+            tag: that its sources get; None: none.
+
+        Returns:
+            the index of the corpus, and what was read and dropped.
+        """
+        report, rows = self.clean(block, tag)
+        if rows["source"]:
+            path = self._work / "pairs" / f"{number:06d}.parquet"
+            self._database.write(path, rows)
+        return block.corpus, report
+
+    def clean(
+        self, block: Block, tag: str | None
+    ) -> tuple[CleaningReport, dict[str, Any]]:
+        """Cleans a block; also returns the rows of the table `pairs`."""
+        report = CleaningReport()
+        pairs = self._cleaner(list(tagged(block.pairs(), tag)), report)
+        report.drop_long_lines(len(block.long))
+        first = block.corpus * _IDS + block.first_line
+        rows = {
+            **pair_keys(pairs, self._config.seed),
+            "corpus": np.full(len(pairs), block.corpus),
+            "id": first + np.arange(len(pairs)),
+            "source": [source for source, _ in pairs],
+            "target": [target for _, target in pairs],
+        }
+        return report, rows
+
+    def write_rewritten(
+        self, split: str, shard: int, shards: int, rewrite: Rewrite
+    ) -> collections.Counter:
+        """Writes the text of a shard as `rewrite` makes it; its counts."""
+        rows = self.texts(split, shard, shards, "place, source, target")
+        places, pairs = [], []
+        counts: collections.Counter = collections.Counter()
+        for place, *pair in itertools.chain.from_iterable(rows):
+            rewritten, done = rewrite(tuple(pair))
+            places.append(place)
+            pairs.append(rewritten)
+            counts.update(done)
+        if pairs:
+            source, target = zip(*pairs, strict=True)
+            self._database.write(
+                self._work / "rewritten" / f"{split}-{shard:06d}.parquet",
+                {"place": np.array(places), "source": source, "target": target},
+            )
+        return counts
+
+    def write_counts(self, side: str, shard: int, shards: int) -> None:
+        """Counts the tokens of a side of a training shard, into a file."""
+        rows = self.texts(TRAIN, shard, shards, side)
+        lines = (text for part in rows for (text,) in part)
+        counts = token_counts(lines, self._config, side)
+        path = self._work / f"{side}_tokens" / f"{shard:06d}.parquet"
+        numbers = np.array([*counts.values()], np.int64)
+        self._database.write(path, {"token": [*counts], "n": numbers})
+
+    def encode(self, split: str, shard: int, shards: int) -> EncodedShard:
+        """Writes the records of a shard, their lengths, and dev's text."""
+        texts = self.texts(split, shard, shards)
+        return self.encode_texts(split, shard, shards, texts)
+
+    def encode_texts(
+        self,
+        split: str,
+        shard: int,
+        shards: int,
+        texts: Iterable[Sequence[Pair]],
+    ) -> EncodedShard:
+        """Does the same with text that is given.
+
+        Only training pairs are checked for their length ratio and alignment.
+        """
+        report = CleaningReport()
+        tokens = np.zeros((2, 2), np.int64)
+        lines: list[str] = []
+        unknown = [each.unknown_ids() for each in self._tokenizers]
+
+        def batches():
+            for pairs in texts:
+                sides, pairs = self._encoded(split, pairs, report)
+                tokens[...] += [
+                    [len(side.values), int(np.isin(side.values, ids).sum())]
+                    for side, ids in zip(sides, unknown, strict=True)
+                ]
+                if split == DEV:
+                    lines.extend(f"{a}\t{b}\n" for a, b in pairs)
+                yield sides
+
+        path = self._folder / shard_name(split, shard, shards)
+        lengths = write_shard(path, batches())
+        np.save(self._work / f"{split}-{shard:06d}.npy", lengths)
+        if split == DEV:
+            content = "".join(lines).encode()
+            (self._work / f"dev-{shard:06d}.tsv").write_bytes(content)
+        description = describe_file(path) | {"pairs": len(lengths)}
+        return EncodedShard(description, report, tokens)
+
+    def _encoded(self, split, pairs, report):
+        """The ids of both sides of the pairs that are kept, and these."""
+        config, texts = self._config, pairs
+        if split == DEV and config.markup == "symbols":
+            # Evaluation translates the text as it was.
+            texts = mask_pairs(pairs, config.markup_patterns)
+        sides = [
+            Ids.of(tokenizer.tokenize(side))
+            for tokenizer, side in zip(
+                self._tokenizers, zip(*texts, strict=True), strict=True
+            )
+        ]
+        source, target = (side.lengths for side in sides)
+        kept = keep_by_length(
+            source, target, config, report, split != DEV, texts
+        )
+        sides = [side.only(kept) for side in sides]
+        pairs = list(itertools.compress(pairs, kept))
+        if split != DEV and ALIGNMENT in config.filters:
+            kept = self._alignment.keep(*sides, pairs, report)
+            sides = [side.only(kept) for side in sides]
+        return sides, pairs
+
+    def texts(
+        self, split: str, shard: int, shards: int, sides: str = "source, target"
+    ) -> Iterator[list[tuple]]:
+        """Yields the pairs of a shard, or a side, in order, some at a time."""
+        first, last = key_range(shard, shards)
+        files = self._work / f"{split}*.parquet"
+        return self._database.rows(
+            f"SELECT {sides} FROM read_parquet('{files}') "
+            f"WHERE place BETWEEN {first} AND {last}"
+        )
+
+    @functools.cached_property
+    def _database(self):
+        return Database(self._work, threads=1)
+
+    @functools.cached_property
+    def _cleaner(self):
+        return Cleaner(self._config)
+
+    @functools.cached_property
+    def _alignment(self):
+        return AlignmentModel.load(self._folder / ALIGNMENT_MODEL)
+
+    @functools.cached_property
+    def _tokenizers(self):
+        return [load_tokenizer(self._folder / name) for name in TOKENIZERS]
 
 
 class LocalEngine:
@@ -165,8 +384,7 @@ def local_engine(
         do: Callable = functools.partial(map, tasks())
         if workers > 1:
             set_up = functools.partial(use_one_thread, load)
-            factory = functools.partial(tasks, set_up=set_up)
-            pool = Workers(factory, workers, doing="preparing")
+            pool = Workers(tasks, workers, set_up, doing="preparing")
             do = stack.enter_context(pool).map
         engine = LocalEngine(folder, config, do)
         stack.callback(engine.tables.close)
@@ -188,3 +406,14 @@ def choose_workers(requested: int | None, size: int) -> int:
     if requested < 1:
         raise InputError(f"workers must be 1 or more. Received: {requested}")
     return requested
+
+
+def use_one_thread(load: Callable[[], None] | None) -> None:
+    """Has TensorFlow leave the other cores to the other workers.
+
+    Args:
+        load: called first.
+    """
+    if load is not None:
+        load()
+    set_threads(1)

@@ -26,13 +26,12 @@ from keras_transformer.data.cleaning import (
     require_pairs,
 )
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.corpus_tasks import ALIGNMENT_MODEL, Rewrite
 from keras_transformer.data.corpus_tokenizers import (
     build_tokenizers,
     vocabulary_size,
 )
 from keras_transformer.data.database import CHUNK
-from keras_transformer.data.engines import Engine
+from keras_transformer.data.engines import ALIGNMENT_MODEL, Engine, Rewrite
 from keras_transformer.data.masking import COUNTS, Masker
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.prepared import DEV_PAIRS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaning import CleaningReport
-from keras_transformer.data.corpus_tasks import (
+from keras_transformer.data.engines import (
     ALIGNMENT_MODEL,
     CorpusTasks,
     EncodedShard,

@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Part, read_part
-from keras_transformer.data.corpus_tasks import CorpusTasks, Rewrite
+from keras_transformer.data.corpus_tokenizers import token_counts
 from keras_transformer.data.database import CHUNK
+from keras_transformer.data.engines import CorpusTasks, Rewrite
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import COLUMNS
 from keras_transformer.errors import InputError
@@ -134,8 +135,6 @@ def count_tokens(
         rows of `COUNTED_SCHEMA`.
     """
     set_up()
-    from keras_transformer.data.corpus_tokenizers import token_counts
-
     lines = (
         line for batch in batches for line in batch.column(side).to_pylist()
     )
@@ -204,13 +203,14 @@ class Encoder:
     @functools.cached_property
     def _worker(self):
         """A folder of this worker's, and what does tasks there."""
+        self._set_up()
         temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(temporary.name)
         (folder / "work").mkdir()
         for path, content in self._files.items():
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
-        return temporary, CorpusTasks(folder, self._config, self._set_up)
+        return temporary, CorpusTasks(folder, self._config)
 
 
 def _publish(folder, out, stay):
