@@ -26,15 +26,19 @@ import numpy as np
 
 from keras_transformer.data.cleaning import CleaningReport
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.model_1 import link, link_codes, model_1
 from keras_transformer.data.records import Ids
+from keras_transformer.data.word_alignment import (
+    NO_CODE,
+    find_links,
+    link,
+    link_codes,
+    model_1,
+)
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 
 # Links that the model is learned from, 24 bytes each and as many again while
 # they are made.
 _MOST_LINKS = 12_000_000
-# Ends the sorted codes, so that what isn't among them is found, too.
-_NO_CODE = np.array([np.iinfo(np.int64).max])
 _TOGETHER = 1024  # pairs that are tokenized at a time
 # Pairs of which the distribution of scores is taken.
 _COMPARED = 20_000
@@ -82,12 +86,12 @@ class AlignmentModel(NamedTuple):
         sources, targets = _first_ids(pairs, longest, source, target)
         if not len(sources.lengths):
             ratios = np.zeros(1, np.float32)
-            return cls(_NO_CODE, ratios, ratios, -np.inf)
+            return cls(NO_CODE, ratios, ratios, -np.inf)
         source_ids, target_ids, there_ratios = _ratios(sources, targets)
         there = link_codes(source_ids, target_ids)
         target_ids, source_ids, back_ratios = _ratios(targets, sources)
         back = link_codes(source_ids, target_ids)
-        codes = np.append(np.union1d(there, back), _NO_CODE)
+        codes = np.append(np.union1d(there, back), NO_CODE)
         forward, backward = np.zeros((2, len(codes)), np.float32)
         forward[np.searchsorted(codes, there)] = there_ratios
         backward[np.searchsorted(codes, back)] = back_ratios
@@ -156,9 +160,8 @@ class AlignmentModel(NamedTuple):
         # The places of each link's tokens, (L,)
         source = starts[0][sentence] + within // width
         target = starts[1][sentence] + within % width
-        codes = link_codes(sources.values[source], targets.values[target])
-        index = np.searchsorted(self.codes, codes)
-        index[self.codes[index] != codes] = -1  # That of no code, with 0.
+        ids = sources.values[source], targets.values[target]
+        index = find_links(self.codes, *ids)
         forward, backward = self.forward[index], self.backward[index]  # (L,)
         totals = [
             _sums(backward, source, targets.lengths, sources),

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.word_links import Phrase, WordLinks
+from keras_transformer.data.word_alignment import Phrase, WordLinks
 from keras_transformer.documents.markup import (
     Mark,
     find_marks,

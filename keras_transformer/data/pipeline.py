@@ -51,7 +51,7 @@ from keras_transformer.data.selection import (
     without_tags,
 )
 from keras_transformer.data.term_annotation import TermAnnotator
-from keras_transformer.data.word_links import WordLinks
+from keras_transformer.data.word_alignment import WordLinks
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
 from keras_transformer.symbols import leading_tags

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.word_links import Phrase, WordLinks
+from keras_transformer.data.word_alignment import Phrase, WordLinks
 from keras_transformer.documents.glossary import (
     Found,
     Glossary,

@@ -13,8 +13,8 @@ import numpy as np
 
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.corpus import sentence_pairs
-from keras_transformer.data.model_1 import link, model_1
 from keras_transformer.data.records import Ids
+from keras_transformer.data.word_alignment import link, model_1
 from keras_transformer.errors import InputError
 from keras_transformer.search.shortlist import Lexicon
 from keras_transformer.text.tokenizer import encoded

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from keras_transformer.data.masking import COUNTS, Masker, mask_pair
-from keras_transformer.data.word_links import WordLinks
+from keras_transformer.data.word_alignment import WordLinks
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.symbols import SYMBOL
 

@@ -9,7 +9,7 @@ import pytest
 
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.term_annotation import TermAnnotator
-from keras_transformer.data.word_links import WordLinks
+from keras_transformer.data.word_alignment import WordLinks
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents, stored_ids

@@ -12,8 +12,8 @@ from nltk.translate import AlignedSent, IBMModel1
 from keras_transformer import evaluate, export, load
 from keras_transformer.config import Config, DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
-from keras_transformer.data import model_1 as links_of
-from keras_transformer.data.model_1 import link, model_1
+from keras_transformer.data import word_alignment
+from keras_transformer.data.word_alignment import link, model_1
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.writer import precision, saved_model
 from keras_transformer.system.files import read_json
@@ -86,7 +86,7 @@ def test_probabilities_are_those_of_nltk():
     actual = model_1(links)
     source, target = (tokenizer.tokens() for tokenizer in tokenizers(PAIRS))
     aligned = [AlignedSent(t.split(), s.split()) for s, t in PAIRS if t]
-    expected = IBMModel1(aligned, links_of._ITERATIONS).translation_table
+    expected = IBMModel1(aligned, word_alignment._ITERATIONS).translation_table
     for s, t, probability in zip(
         links.sources, links.targets, actual, strict=True
     ):
@@ -100,7 +100,7 @@ def test_of_very_many_pairs_some_are_taken(monkeypatch):
     many = list(pairs(300))
     sides = ids_of(many)
     assert len(link(*sides).types) > 500
-    monkeypatch.setattr(links_of, "MOST_LINKS", 500)
+    monkeypatch.setattr(word_alignment, "MOST_LINKS", 500)
     assert len(link(*sides).types) <= 500
     rows, _ = table(many, candidates=2)
     assert all(rows[digit][0] == digit for digit in DIGITS)
