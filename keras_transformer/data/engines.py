@@ -13,7 +13,7 @@ import functools
 import itertools
 import pathlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,7 +34,7 @@ from keras_transformer.data.corpus import (
 )
 from keras_transformer.data.corpus_tokenizers import token_counts
 from keras_transformer.data.database import Database, plain_path
-from keras_transformer.data.masking import mask_pairs
+from keras_transformer.data.masking import Rewrite, mask_pairs
 from keras_transformer.data.mixing import WeightedCorpus, tagged
 from keras_transformer.data.prepared import TOKENIZERS
 from keras_transformer.data.records import Ids, shard_name, write_shard
@@ -62,10 +62,6 @@ ALIGNMENT_MODEL = "work/alignment.npz"
 _IDS = 1 << 40
 # Bytes of text; below, the start of workers takes longer than they save.
 _WORTH_WORKERS = 16 << 20
-
-# From a training pair to what is trained on, and counts of what was done; can
-# be pickled.
-Rewrite = Callable[[Pair], tuple[Pair, Mapping[str, int]]]
 
 
 class EncodedShard(NamedTuple):

@@ -1,35 +1,67 @@
-"""Masking: pairs with symbols in place of markup, on both sides alike.
+"""Masking: pairs with symbols in place of markup, and around terms.
 
 A model learns from them to put the symbols of a source where they belong. To
 those with markup come pairs without, in whose words symbols are put by word
 links, so that it learns them from plain text, too.
 
-Reference: Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
+Sources whose terms have their translations beside them teach it to take the
+translations that a glossary says. Terms are those of a list, and phrases of the
+corpus itself, so that it learns to take whatever is annotated.
+
+References: Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?";
+Dinu et al. 2019, "Training Neural Machine Translation to Apply Terminology
+Constraints".
 """
 
 from __future__ import annotations
 
+import collections
+import functools
+import itertools
 import random
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.word_alignment import Phrase, WordLinks
+from keras_transformer.documents.glossary import (
+    Found,
+    Glossary,
+    annotated,
+    forms_of,
+)
 from keras_transformer.documents.markup import (
     Mark,
+    Masked,
     find_marks,
     mark_name,
     strip_marks,
     symbol_of,
 )
-from keras_transformer.symbols import CLOSING, NUMBERS, OPENING, SINGLE
+from keras_transformer.symbols import (
+    CLOSING,
+    NUMBERS,
+    OPENING,
+    SINGLE,
+    leading_tags,
+)
 
 # Of the pairs without markup those that get symbols; and of these: phrases,
 # at most, those whose words make way for a symbol, and pairs around all.
 _INJECTED = 0.1
 _MOST_PHRASES, _ALONE, _AROUND_ALL = 4, 0.25, 0.15
-# What is counted, of pairs.
+# Phrases of a pair that are annotated, at most.
+_MOST_TERMS = 4
+# What is counted: of pairs; and pairs with terms, terms of the glossary, and
+# phrases of the corpus.
 COUNTS = ("masked", "different", "too_many", "injected")
+TERM_COUNTS = ("pairs", "listed", "drawn")
+
+# From a training pair to what is trained on, and counts of what was done; can
+# be pickled.
+Rewrite = Callable[[Pair], tuple[Pair, Mapping[str, int]]]
 
 
 class _Unit(NamedTuple):
@@ -133,8 +165,6 @@ def _masked(text, marks, numbers):
 class Masker:
     """Masks pairs, and puts symbols into a share of those without markup.
 
-    The same pair has the same symbols, wherever it is in a corpus.
-
     Args:
         placeholders: see `mask_pair`.
         seed: chooses pairs and phrases.
@@ -152,7 +182,7 @@ class Masker:
         """A pair with symbols, and which of `COUNTS` it is."""
         pair, outcome = mask_pair(pair, self._placeholders)
         if outcome is None:
-            generator = random.Random("\t".join((str(self._seed), *pair)))
+            generator = _generator(self._seed, pair)
             if generator.random() < _INJECTED:
                 pair, outcome = self._injected(pair, generator)
         return pair, {} if outcome is None else {outcome: 1}
@@ -223,3 +253,171 @@ def _with_symbols(text, spans, alone):
         parts += [text[place:position], symbol]
         place = following
     return "".join([*parts, text[place:]])
+
+
+class _Term(NamedTuple):
+    """A term in both sides of a pair, and the translation that is wanted."""
+
+    place: Phrase
+    wanted: str
+
+
+class TermAnnotator:
+    """Annotates terms in the sources of a share of pairs.
+
+    Terms have symbols around them on both sides, as when translating
+    (`documents.markup.mask_text`).
+
+    Args:
+        share: of the pairs, 0 to 1.
+        seed: chooses pairs and terms.
+        links: of words, from which phrases are drawn.
+        glossary: whose terms are annotated where a pair has both sides, as
+            `forms_of` says.
+    """
+
+    def __init__(
+        self,
+        share: float,
+        seed: int,
+        links: WordLinks,
+        glossary: Glossary | None = None,
+    ) -> None:
+        self._share = share
+        self._seed = seed
+        self._links = links
+        self._glossary = glossary
+
+    def __call__(self, pair: Pair) -> tuple[Pair, Mapping[str, int]]:
+        """A pair, annotated or not, and `TERM_COUNTS`."""
+        source, target = pair
+        generator = _generator(self._seed, pair)
+        if generator.random() >= self._share:
+            return pair, {}
+        terms = self._listed(source, target)
+        listed = len(terms)
+        phrases = self._links.phrases(source, target)
+        generator.shuffle(phrases)
+        most = generator.randint(1, _MOST_TERMS)
+        for phrase in phrases:
+            if len(terms) < most and _is_apart(phrase, terms):
+                wanted = target[phrase.target_start : phrase.target_end]
+                terms.append(_Term(phrase, wanted))
+        if not terms:
+            return pair, {}
+        drawn = len(terms) - listed
+        return (
+            _annotated(source, target, sorted(terms)),
+            {"pairs": 1, "listed": listed, "drawn": drawn},
+        )
+
+    def _listed(self, source, target):
+        """The glossary's terms that both sides have, each at its own place."""
+        terms: list[_Term] = []
+        found = self._glossary.find(source) if self._glossary else ()
+        for each in found:
+            wanted = each.target or source[each.start : each.end]
+            for form in forms_of(target, wanted):
+                place = Phrase(each.start, each.end, *form)
+                if _is_apart(place, terms):
+                    terms.append(_Term(place, wanted))
+                    break
+        return terms
+
+
+def _is_apart(place, terms):
+    return all(place.is_apart(term.place) for term in terms)
+
+
+def _annotated(source: str, target: str, terms: Sequence[_Term]) -> Pair:
+    """A pair with its terms annotated, and symbols around them on both sides.
+
+    Symbols are numbered in the order of the source, as in texts that are
+    translated. Past the last number, and where those of the markup would be
+    crossed, terms are annotated only.
+
+    Args:
+        source, target: with symbols for markup, or without any.
+        terms: in the order of the source.
+    """
+    free = (
+        (opening, closing)
+        for opening, closing, single in zip(
+            OPENING, CLOSING, SINGLE, strict=True
+        )
+        if opening not in source and single not in source
+    )
+    sources, targets = [], []
+    symbols = itertools.chain(free, itertools.repeat(("", "")))
+    for (place, wanted), around in zip(terms, symbols, strict=False):
+        start, end, *form = place
+        noted = annotated(source[start:end], [Found(0, end - start, wanted)])
+        sources.append((start, end, noted.join(around)))
+        targets.append((*form, target[slice(*form)].join(around)))
+    both = _replaced(source, sources), _replaced(target, sorted(targets))
+    if not Masked(both[0], {}).has_structure_of(both[1]):
+        found = [Found(*place[:2], wanted) for place, wanted in terms]
+        return annotated(source, found), target
+    numbers = dict.fromkeys(re.findall(r"⟨(\d+)/?⟩", both[0]))
+    order = {number: n for n, number in enumerate(numbers, start=1)}
+    source, target = (
+        re.sub(
+            r"(?<=[⟨/])\d+(?=/?⟩)", lambda number: str(order[number[0]]), side
+        )
+        for side in both
+    )
+    return source, target
+
+
+def _replaced(text, parts):
+    """A text with others in place of some of its parts, in order."""
+    pieces, place = [], 0
+    for start, end, other in parts:
+        pieces += [text[place:start], other]
+        place = end
+    return "".join([*pieces, text[place:]])
+
+
+def symbol_writer(
+    config: DataConfig, links: WordLinks, glossary: Glossary | None = None
+) -> Rewrite:
+    """What masks the markup of a pair, and annotates terms in its source.
+
+    Args:
+        config: of the data.
+        links: of words, from which phrases are drawn.
+        glossary: of terms that are annotated beside those of the corpus.
+
+    Returns:
+        a function, which counts `COUNTS` and `TERM_COUNTS`.
+    """
+    seed = config.seed
+    steps: list[Rewrite] = [Masker(config.placeholders, seed, links)]
+    if config.term_share:
+        steps.append(TermAnnotator(config.term_share, seed, links, glossary))
+    tags = leading_tags(config.source_tags)
+    return functools.partial(_in_turn, steps, tags)
+
+
+def _generator(seed, pair):
+    """What draws the same for the same pair, wherever it is in a corpus."""
+    return random.Random("\t".join((str(seed), *pair)))
+
+
+def _in_turn(steps: Sequence[Rewrite], tags: tuple[str, ...], pair: Pair):
+    """What several make of a pair, one after the other, and all counts.
+
+    Args:
+        steps: see nothing of tags before the source.
+        tags: the regular expression of these; none: there are none.
+        pair: source and target.
+    """
+    counts: collections.Counter = collections.Counter()
+    source, target = pair
+    found = re.match(tags[0], source) if tags else None
+    head = found[0] if found else ""
+    pair = source[len(head) :], target
+    for step in steps:
+        pair, done = step(pair)
+        counts.update(done)
+    return (head + pair[0], pair[1]), counts

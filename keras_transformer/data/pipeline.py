@@ -7,12 +7,10 @@ may, so that memory doesn't grow with the corpus.
 """
 
 import collections
-import functools
 import itertools
 import pathlib
-import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -25,14 +23,13 @@ from keras_transformer.data.cleaning import (
     CleaningReport,
     require_pairs,
 )
-from keras_transformer.data.corpus import Pair
 from keras_transformer.data.corpus_tokenizers import (
     build_tokenizers,
     vocabulary_size,
 )
 from keras_transformer.data.database import CHUNK
-from keras_transformer.data.engines import ALIGNMENT_MODEL, Engine, Rewrite
-from keras_transformer.data.masking import COUNTS, Masker
+from keras_transformer.data.engines import ALIGNMENT_MODEL, Engine
+from keras_transformer.data.masking import COUNTS, TERM_COUNTS, symbol_writer
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.prepared import DEV_PAIRS
 from keras_transformer.data.records import join_lengths
@@ -50,11 +47,9 @@ from keras_transformer.data.selection import (
     text_query,
     without_tags,
 )
-from keras_transformer.data.term_annotation import TermAnnotator
 from keras_transformer.data.word_alignment import WordLinks
 from keras_transformer.documents.glossary import Glossary
 from keras_transformer.errors import InputError
-from keras_transformer.symbols import leading_tags
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -261,8 +256,8 @@ class Pipeline:
             glossary: of terms that are annotated beside those of the corpus.
 
         Returns:
-            counts of `markup` (see `masking.COUNTS`) and `terms` (see
-            `TermAnnotator`); empty of what isn't wanted.
+            `COUNTS` of `markup` and `TERM_COUNTS` of `terms`; empty of what
+            isn't wanted.
         """
         config, shards = self._config, self._shards[TRAIN]
         reports: dict[str, dict[str, int]] = {"markup": {}, "terms": {}}
@@ -274,22 +269,12 @@ class Pipeline:
             (without_tags(source), target)
             for source, target in zip(*texts, strict=True)
         )
-        masker = Masker(config.placeholders, config.seed, links)
         reports["markup"] = dict.fromkeys(COUNTS, 0)
-        steps: list[Rewrite] = [masker]
         if config.term_share:
-            steps.append(
-                TermAnnotator(config.term_share, config.seed, links, glossary)
-            )
-            reports["terms"] = {"pairs": 0, "listed": 0, "drawn": 0}
+            reports["terms"] = dict.fromkeys(TERM_COUNTS, 0)
         total = self.reports[TRAIN].kept
-        parts = self._engine.rewrite(
-            TRAIN,
-            shards,
-            functools.partial(
-                _in_turn, steps, leading_tags(config.source_tags)
-            ),
-        )
+        writer = symbol_writer(config, links, glossary)
+        parts = self._engine.rewrite(TRAIN, shards, writer)
         for part, done in enumerate(parts, start=1):
             for counts in reports.values():
                 for name in counts:
@@ -388,25 +373,6 @@ class Pipeline:
             texts = [work / f"dev-{n:06d}.tsv" for n in range(shards)]
             result["text"] = _join(texts, self._folder / DEV_PAIRS)
         return result, tokens
-
-
-def _in_turn(steps: Sequence[Rewrite], tags: tuple[str, ...], pair: Pair):
-    """What several make of a pair, one after the other, and all counts.
-
-    Args:
-        steps: see nothing of tags before the source.
-        tags: the regular expression of these; none: there are none.
-        pair: source and target.
-    """
-    counts: collections.Counter = collections.Counter()
-    source, target = pair
-    found = re.match(tags[0], source) if tags else None
-    head = found[0] if found else ""
-    pair = source[len(head) :], target
-    for step in steps:
-        pair, done = step(pair)
-        counts.update(done)
-    return (head + pair[0], pair[1]), counts
 
 
 def _chunks(pairs):
