@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.spark import parts, session
-from keras_transformer.data.spark.tables import SparkTables
+from keras_transformer.data.spark import engine, session
+from keras_transformer.data.spark.engine import SparkTables
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents, pair
 from tests.word_data import word_data
@@ -217,7 +217,7 @@ def test_a_long_line_takes_no_room_for_each_line():
 @needs_spark
 def test_the_same_data_of_many_blocks(spark, files, tmp_path, monkeypatch):
     """Lines begin and end anywhere in a block; some are longer than one."""
-    monkeypatch.setattr(parts, "_PART_BYTES", 397)
+    monkeypatch.setattr(engine, "_PART_BYTES", 397)
     config = word_data(shard_size=100, max_line_bytes=150)
     long = files / "_hidden.tsv"
     lines = ["\t".join(pair(n)) + "\n" for n in range(20)]

@@ -7,35 +7,49 @@ comes out is what one machine makes, byte for byte.
 
 from __future__ import annotations
 
+import bisect
 import collections
 import contextlib
+import dataclasses
 import functools
+import itertools
 import json
+import math
 import pathlib
 import pickle
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaning import CleaningReport
+from keras_transformer.data.corpus import Part, refuse_unequal_files
 from keras_transformer.data.engines import (
     ALIGNMENT_MODEL,
     CorpusTasks,
     EncodedShard,
-    Rewrite,
     use_one_thread,
 )
+from keras_transformer.data.lines import (
+    bounded_lines,
+    is_over_long,
+    is_packed,
+    read_errors,
+    refuse_old_line_ends,
+)
+from keras_transformer.data.masking import Rewrite
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.prepared import TOKENIZERS
-from keras_transformer.data.selection import KEY_BITS, PAIRS, TRAIN
-from keras_transformer.data.spark.parts import corpus_parts
+from keras_transformer.data.selection import KEY_BITS, PAIRS, TRAIN, Step
 from keras_transformer.data.spark.session import spark_session
-from keras_transformer.data.spark.tables import SparkTables
 from keras_transformer.errors import InputError
-from keras_transformer.system.remote import RemotePath
+from keras_transformer.system.remote import RemotePath, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_PART_BYTES = 32 << 20  # of a file that isn't packed
 
 
 @contextlib.contextmanager
@@ -67,6 +81,63 @@ def spark_engine(
             yield engine
 
 
+class SparkTables:
+    """As `Database`: views, each computed once, on the workers' disks.
+
+    Args:
+        spark: a session.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._frames: dict[str, DataFrame] = {}
+
+    def fill(
+        self,
+        table: str,
+        types: Mapping[str, str],
+        chunks: Iterable[Mapping[str, Any]],
+    ) -> None:
+        """See `Database.fill`. This process holds all rows."""
+        rows: list[tuple] = []
+        for chunk in chunks:
+            # NumPy's own text would have the longest one's room for each.
+            columns = (np.asarray(chunk[name], object) for name in types)
+            rows += zip(*map(np.ndarray.tolist, columns), strict=True)
+        schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
+        self.view(table, self._spark.createDataFrame(rows, schema))
+
+    def view(self, table: str, frame: DataFrame) -> None:
+        """Has a DataFrame be a table."""
+        frame.createOrReplaceTempView(table)
+        self._frames[table] = frame
+
+    def make(self, step: Step) -> int:
+        """Makes a table by a query; the number of its rows."""
+        frame = on_disk(self._spark.sql(step.query))
+        self.view(step.table, frame)
+        return frame.count()
+
+    def drop(self, table: str) -> None:
+        """Removes a table."""
+        self._spark.catalog.dropTempView(table)
+        self._frames.pop(table).unpersist()
+
+    def number(self, query: str) -> int:
+        """The one number that a query gives."""
+        return self._spark.sql(query).first()[0]
+
+    def arrays(self, query: str) -> list[np.ndarray]:
+        """The columns that a query gives, each `(N,)`."""
+        table = self._spark.sql(query).toArrow()
+        return [column.to_numpy() for column in table.columns]
+
+    def close(self) -> None:
+        """Removes all tables."""
+        for table in [*self._frames]:
+            self.drop(table)
+
+
 class SparkEngine:
     """Spark in place of `LocalEngine`.
 
@@ -86,7 +157,11 @@ class SparkEngine:
         config: DataConfig,
         set_up: Callable[[], None],
     ) -> None:
+        # They import pyarrow, which a session has required.
+        from keras_transformer.data.spark import tasks
+
         self.tables = SparkTables(spark)
+        self._tasks = tasks
         self._spark = spark
         self._set_up = set_up
         self._out = out if isinstance(out, RemotePath) else None
@@ -106,25 +181,21 @@ class SparkEngine:
 
     def _persist(self, frame):
         """Has the workers keep a DataFrame, at most until the end."""
-        from pyspark import StorageLevel
-
-        self._persisted.append(frame.persist(StorageLevel.DISK_ONLY))
+        self._persisted.append(on_disk(frame))
         return frame
 
     def clean(
         self, corpora: list[WeightedCorpus]
     ) -> Iterator[tuple[int, CleaningReport]]:
         """See `LocalEngine.clean`."""
-        from keras_transformer.data.spark import tasks
-
         files = [corpus.file for corpus in corpora]
-        parts = corpus_parts(self._spark, files, self._config.max_line_bytes)
+        parts = self._parts(files)
         clean = functools.partial(
-            tasks.clean, parts=parts, corpora=corpora, config=self._config
+            self._tasks.clean, parts=parts, corpora=corpora, config=self._config
         )
         numbers = self._spark.range(0, len(parts), 1, len(parts))
         self._cleaned = self._persist(
-            numbers.mapInArrow(clean, tasks.CLEANED_SCHEMA)
+            numbers.mapInArrow(clean, self._tasks.CLEANED_SCHEMA)
         )
         rows = self._cleaned.where("report IS NOT NULL").select("report")
         reports = [json.loads(report) for (report,) in rows.collect()]
@@ -138,6 +209,60 @@ class SparkEngine:
             report.read, report.samples = read, samples
             report.dropped.update(dropped)
             yield corpus, report
+
+    def _parts(self, files):
+        """The parts of corpora: byte ranges of files, whose lines are counted.
+
+        Python reads them: Spark's own reader holds a line whole, however long
+        it is. A packed file is one part, and so is a file that belongs to it.
+        """
+        parts = []
+        for corpus, file in enumerate(files):
+            # Paths that mean the same in another folder, or addresses.
+            paths = map(_everywhere, file.paths)
+            sides = dict(zip(("source", "target"), paths, strict=False))
+            file = dataclasses.replace(file, **sides)
+            packed = bool(file.format)
+            for path in file.paths:
+                with read_errors(path):
+                    packed |= is_packed(path)
+            size = None if packed else _PART_BYTES
+            # The first line of each block of a file, and the number of lines.
+            starts = [self._starts(file, path, size) for path in file.paths]
+            *lines, total = starts[0]
+            if starts[-1][-1] != total:
+                refuse_unequal_files(file, total, starts[-1][-1])
+            for block, line in enumerate(lines):
+                begin, end = self._tasks.ends_of_block(block, size)
+                # The block of the other file that has this line.
+                other = bisect.bisect_right(starts[-1][:-1], line) - 1
+                target, _ = self._tasks.ends_of_block(other, size)
+                skipped = line - starts[-1][other]
+                parts.append(
+                    Part(corpus, file, line, begin, end, target, skipped)
+                )
+        return parts
+
+    def _starts(self, file, path, size):
+        """The number of each block's first line in a file, and of all lines."""
+        count = 1
+        if size is not None:
+            with read_errors(path):
+                count = max(1, math.ceil(size_of(path) / size))
+        counting = functools.partial(
+            self._tasks.count_lines, corpus=file, path=str(path), size=size
+        )
+        rows = self._spark.range(0, count, 1, count).mapInArrow(
+            counting, self._tasks.LINES_SCHEMA
+        )
+        counts = [lines for _, lines in sorted(map(tuple, rows.collect()))]
+        if sum(counts) == 1:
+            longest = self._config.max_line_bytes
+            with file.opened(path) as lines:
+                line = next(bounded_lines(lines, longest))
+            if not is_over_long(line, longest):
+                refuse_old_line_ends(line, path)
+        return [0, *itertools.accumulate(counts)]
 
     def sort(self, split: str, query: str) -> None:
         """See `LocalEngine.sort`."""
@@ -154,11 +279,11 @@ class SparkEngine:
         self, split: str, shards: int, rewrite: Rewrite
     ) -> Iterator[collections.Counter]:
         """See `LocalEngine.rewrite`; done for all shards at once."""
-        from keras_transformer.data.spark import tasks
-
         before = self._text[split]
-        task = functools.partial(tasks.rewrite, rewrite=rewrite)
-        text = self._persist(before.mapInArrow(task, tasks.REWRITTEN_SCHEMA))
+        task = functools.partial(self._tasks.rewrite, rewrite=rewrite)
+        text = self._persist(
+            before.mapInArrow(task, self._tasks.REWRITTEN_SCHEMA)
+        )
         for (counts,) in (
             text.where("counts IS NOT NULL").select("counts").collect()
         ):
@@ -168,16 +293,14 @@ class SparkEngine:
 
     def count(self, side: str, shards: int) -> Iterator[object]:
         """See `LocalEngine.count`; they are counted when the table is used."""
-        from keras_transformer.data.spark import tasks
-
         count = functools.partial(
-            tasks.count_tokens,
+            self._tasks.count_tokens,
             config=self._config,
             side=side,
             set_up=self._set_up,
         )
         text = self._text[TRAIN].select(side)
-        tokens = text.mapInArrow(count, tasks.COUNTED_SCHEMA)
+        tokens = text.mapInArrow(count, self._tasks.COUNTED_SCHEMA)
         self.tables.view(f"{side}_tokens", tokens)
         yield from range(shards)
 
@@ -188,9 +311,7 @@ class SparkEngine:
 
     def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
         """See `LocalEngine.encode`."""
-        from keras_transformer.data.spark import tasks
-
-        encoder = tasks.Encoder(
+        encoder = self._tasks.Encoder(
             self._config,
             split,
             shards,
@@ -207,7 +328,9 @@ class SparkEngine:
             self._text[split]
             .selectExpr(shard, "place", "source", "target")
             .groupBy("shard")
-            .applyInArrow(lambda table: encoder(table), tasks.ENCODED_SCHEMA)
+            .applyInArrow(
+                lambda table: encoder(table), self._tasks.ENCODED_SCHEMA
+            )
             .collect()
         )
         if self._out:
@@ -230,3 +353,14 @@ class SparkEngine:
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in paths
         }
+
+
+def on_disk(frame: DataFrame) -> DataFrame:
+    """A DataFrame that workers compute once, and keep on their disks."""
+    from pyspark import StorageLevel
+
+    return frame.persist(StorageLevel.DISK_ONLY)
+
+
+def _everywhere(path):
+    return path if isinstance(path, RemotePath) else path.absolute()

@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.corpus import Part, read_part
+from keras_transformer.data.corpus import CorpusFile, Part, read_part
 from keras_transformer.data.corpus_tokenizers import token_counts
 from keras_transformer.data.database import CHUNK
-from keras_transformer.data.engines import CorpusTasks, Rewrite
+from keras_transformer.data.engines import CorpusTasks
+from keras_transformer.data.lines import count_lines_of_block, read_errors
+from keras_transformer.data.masking import Rewrite
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import COLUMNS
 from keras_transformer.errors import InputError
@@ -28,6 +30,7 @@ from keras_transformer.system.remote import RemotePath, any_path
 
 Batches = Iterable[pa.RecordBatch]
 
+LINES_SCHEMA = "block long, lines long"
 REWRITTEN_SCHEMA = "place long, source string, target string, counts string"
 COUNTED_SCHEMA = "token string, n long"
 ENCODED_SCHEMA = "shard long, result binary"
@@ -40,6 +43,34 @@ CLEANED_SCHEMA = ", ".join(
     f"{name} {'long' if kind == pa.int64() else kind}"
     for name, kind in _CLEANED.items()
 )
+
+
+def ends_of_block(block: int, size: int | None) -> tuple[int, int | None]:
+    """The bytes from which, and before which, lines of a block begin."""
+    return (0, None) if size is None else (block * size, (block + 1) * size)
+
+
+def count_lines(
+    batches: Batches, corpus: CorpusFile, path: str, size: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Counts the lines of blocks of a file.
+
+    Args:
+        batches: of `id`, the numbers of blocks.
+        corpus: that the file is of.
+        path: of the file.
+        size: bytes of a block; None: all.
+
+    Yields:
+        rows of `LINES_SCHEMA`.
+    """
+    for batch in batches:
+        for block in batch.column("id").to_pylist():
+            with read_errors(path), corpus.opened(any_path(path)) as file:
+                ends = ends_of_block(block, size)
+                count = count_lines_of_block(file, *ends)
+            row = {"block": pa.array([block]), "lines": pa.array([count])}
+            yield pa.RecordBatch.from_pydict(row)
 
 
 def clean(
