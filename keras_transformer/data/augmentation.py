@@ -1,8 +1,10 @@
-"""Augmentation: training pairs changed as the text of people differs.
+"""Augmentation: training pairs that are other ones in each epoch.
 
-A model that has only read clean sentences is thrown by headings, capitals and
-typing errors. Each change keeps what a pair says; one that can't, as for a
-target whose script has no case, leaves the side, or the pair, as it is.
+They are changed as the text of people differs: a model that has only read clean
+sentences is thrown by headings, capitals and typing errors. Each change keeps
+what a pair says; one that can't, as for a target whose script has no case,
+leaves the side, or the pair, as it is. And the same text is spelled by other
+pieces (subword sampling).
 
 References: Karpukhin et al. 2019, "Training on Synthetic Noise Improves
 Robustness to Natural Noise in Machine Translation"; Kondo et al. 2021,
@@ -10,6 +12,7 @@ Robustness to Natural Noise in Machine Translation"; Kondo et al. 2021,
 Translation".
 """
 
+import itertools
 import random
 import re
 from collections.abc import Callable
@@ -25,6 +28,7 @@ from keras_transformer.data.selection import without_tags
 from keras_transformer.documents.markup import find_marks
 from keras_transformer.languages import base_language
 from keras_transformer.symbols import MARKUP_SYMBOLS, SYMBOL
+from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 
 # Words of fewer letters become others by a typing error, and so do those whose
@@ -39,6 +43,10 @@ _NUMBER = re.compile(r"(?<![\w.,:/⟨-])\d{1,9}(?!\w|[.,:/-]\d)", re.ASCII)
 _OF_CASE = ("upper", "title")
 _DOTTED_I = {"tr", "az"}
 _PURPOSE = 1  # So that seeds are others than those of subword sampling.
+
+# From plain ids of sources and targets, and int64 scalars of their batch alone,
+# to other ones, in graph code.
+BatchChange = Callable[..., tuple[tf.RaggedTensor, tf.RaggedTensor]]
 
 
 def upper_case(pair: Pair, generator: random.Random) -> Pair:
@@ -289,17 +297,103 @@ class Augmentation:
         ]
 
 
-def augmentation(
+class SubwordSampling:
+    """Replaces the plain ids of a batch by others that spell the same text.
+
+    Sides that don't have SentencePiece models stay as they are.
+
+    Args:
+        tokenizers: of the source and of the target.
+        alpha: see `SubwordSampler`.
+        max_lengths: ids that a source and a target may have; where more are
+            drawn, the pair keeps its own.
+        seed: decides what is drawn, together with what a call is given.
+    """
+
+    def __init__(
+        self,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        alpha: float,
+        max_lengths: tuple[int, int],
+        seed: int,
+    ) -> None:
+        self._samplers = [
+            tokenizer.sampler(alpha)
+            if isinstance(tokenizer, SentencePieceTokenizer)
+            else None
+            for tokenizer in tokenizers
+        ]
+        self._max_lengths = max_lengths
+        self._seed = seed
+
+    def __call__(
+        self,
+        sources: tf.RaggedTensor,
+        targets: tf.RaggedTensor,
+        *key: tf.Tensor,
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Draws, in graph code.
+
+        Args:
+            sources, targets: plain ids, each ragged int32 `(B, None)`.
+            key: int64 scalars of this batch alone, so that it gets the same
+                pieces whenever it is made.
+
+        Returns:
+            The two sides, as they came.
+        """
+        tensors = []
+        for side in (sources, targets):
+            tensors += [side.flat_values, side.row_lengths()]
+        drawn = tf.numpy_function(
+            self._draw, [*tensors, *key], [tf.int32, tf.int64] * 2
+        )
+        for tensor in drawn:
+            tensor.set_shape([None])
+        return tuple(
+            tf.RaggedTensor.from_row_lengths(*drawn[i : i + 2], validate=False)
+            for i in (0, 2)
+        )
+
+    def _draw(self, sources, source_lengths, targets, target_lengths, *key):
+        random = np.random.default_rng([self._seed, *key])
+        seeds = random.integers(2**31, size=2).tolist()
+        sides = (sources, source_lengths), (targets, target_lengths)
+        return [
+            array
+            for i, side in enumerate(sides)
+            for array in self._draw_side(i, *side, seeds[i])
+        ]
+
+    def _draw_side(self, i, values, lengths, seed):
+        if self._samplers[i] is None:
+            return values, lengths
+        values = iter(values.tolist())
+        rows = [[*itertools.islice(values, n)] for n in lengths.tolist()]
+        rows = self._samplers[i](rows, seed, self._max_lengths[i])
+        lengths = np.array([len(row) for row in rows], np.int64)
+        flat = itertools.chain.from_iterable(rows)
+        return np.fromiter(flat, np.int32, lengths.sum()), lengths
+
+
+def batch_changes(
     config: Config, tokenizers: tuple[Tokenizer, Tokenizer]
-) -> Augmentation | None:
-    """The augmentation of a configuration, or None."""
-    if not config.training.augment:
-        return None
-    longest = config.model.max_length - FRAME_LENGTHS
-    return Augmentation(
-        tokenizers,
-        config.training.augment,
-        tuple(longest.tolist()),
-        config.training.seed,
-        (config.data.source_language or "", config.data.target_language or ""),
-    )
+) -> list[BatchChange]:
+    """What a configuration has changed in each batch, in order.
+
+    Args:
+        config: of the run.
+        tokenizers: of the source and of the target.
+    """
+    data, training = config.data, config.training
+    source, target = (config.model.max_length - FRAME_LENGTHS).tolist()
+    longest, seed = (source, target), training.seed
+    changes: list[BatchChange] = []
+    if share := training.augment:
+        languages = data.source_language or "", data.target_language or ""
+        changes.append(
+            Augmentation(tokenizers, share, longest, seed, languages)
+        )
+    if alpha := training.subword_sampling:
+        changes.append(SubwordSampling(tokenizers, alpha, longest, seed))
+    return changes

@@ -7,14 +7,13 @@ one or more shuffle pools of pairs; `batch_plan` cuts a pool into batches, and
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import LINKS
-from keras_transformer.data.augmentation import Augmentation
+from keras_transformer.data.augmentation import BatchChange
 from keras_transformer.data.batch_plan import (
     BatchSize,
     count_batches,
@@ -27,7 +26,6 @@ from keras_transformer.data.model_inputs import (
 )
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
-from keras_transformer.data.subword_sampling import SubwordSampling
 from keras_transformer.errors import InputError
 
 _EVALUATION_POOL = 100_000
@@ -65,11 +63,9 @@ class TrainingBatches:
         length_buckets: as `BatchSize.buckets`; pairs without tokens fill a
             batch up.
         padded_lengths: as of `BatchSize`.
-        augmentation: changes pairs of each batch first, which may become fewer
-            and longer; None: none.
-        sampling: resamples each batch's subword segmentations; None: the
-            stored ids. Batches are planned by those, and the sampled ones are
-            mostly more, so that a batch may exceed its tokens.
+        changes: of each batch, one after the other, see `batch_changes`.
+            Batches are planned by the stored ids, and may exceed their tokens
+            afterwards.
         replicas: devices that share a batch: the pairs of each batch are
             padded to a multiple of it.
         share: (index, count): the rows of each batch that this process
@@ -91,8 +87,7 @@ class TrainingBatches:
         seed: int = 1,
         length_buckets: tuple[int, ...] = (),
         padded_lengths: tuple[int, ...] = (),
-        augmentation: Augmentation | None = None,
-        sampling: SubwordSampling | None = None,
+        changes: Sequence[BatchChange] = (),
         replicas: int = 1,
         share: tuple[int, int] = (0, 1),
         align: Align | None = None,
@@ -107,8 +102,7 @@ class TrainingBatches:
         )
         self._share = share
         self._seed = seed
-        self._augmentation: Any = augmentation
-        self._sampling: Any = sampling
+        self._changes = changes
         self._pools = ShufflePools(prepared, "train", shuffle_buffer)
         self._counts = self._pools.count_batches(self._size, shuffled=True)
         self.batches_per_epoch = sum(sum(counts) for counts in self._counts)
@@ -139,7 +133,7 @@ class TrainingBatches:
     def padding_share(self) -> float:
         """PAD positions over all of the epoch, from the lengths alone.
 
-        Those of the stored ids, whatever sampling makes of them.
+        Those of the stored ids, whatever changes make of them.
         """
         tokens = positions = 0
         for group, pool, lengths in self._pools.lengths():
@@ -195,11 +189,10 @@ class TrainingBatches:
         return groups[left].astype(np.int64), skips[left].astype(np.int64)
 
     def _changed(self, sources, targets, epoch, group, pool, skip, left):
-        """The plain ids of a batch after augmentation and sampling."""
-        for change in (self._augmentation, self._sampling):
-            if change is not None:
-                key = epoch, group, pool, left
-                sources, targets = change(sources, targets, *key)
+        """The plain ids of a batch after all changes."""
+        for change in self._changes:
+            key = epoch, group, pool, left
+            sources, targets = change(sources, targets, *key)
         return sources, targets
 
     def _plan(self, lengths, epoch, group, pool, skip):

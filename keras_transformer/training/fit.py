@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import keras
 import numpy as np
 
-from keras_transformer.data.augmentation import augmentation
+from keras_transformer.data.augmentation import batch_changes
 from keras_transformer.data.batch_plan import few_lengths
 from keras_transformer.data.batching import (
     TrainingBatches,
@@ -24,7 +24,6 @@ from keras_transformer.data.batching import (
     report_damaged_shards,
 )
 from keras_transformer.data.model_inputs import FRAME_LENGTHS
-from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.data.word_alignment import WordAligner
 from keras_transformer.errors import InputError, shown
 from keras_transformer.system.files import write_text
@@ -299,8 +298,7 @@ def training_batches(run: Run, prepared: PreparedData) -> TrainingBatches:
         batch_sentences=training.batch_sentences,
         seed=training.seed,
         **_lengths(run.config, prepared),
-        augmentation=augmentation(run.config, tokenizers),
-        sampling=subword_sampling(run.config, tokenizers),
+        changes=batch_changes(run.config, tokenizers),
         replicas=_row_multiple(),
         share=_share(),
         align=WordAligner.of(prepared) if training.guided_alignment else None,

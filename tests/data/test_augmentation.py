@@ -10,7 +10,8 @@ from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.augmentation import (
     CHANGES,
     Augmentation,
-    augmentation,
+    SubwordSampling,
+    batch_changes,
     changed,
 )
 from keras_transformer.data.batching import TrainingBatches
@@ -110,7 +111,7 @@ def training(prepared, fraction=0.5, longest=90, seed=1):
         tokenizers(prepared), fraction, (longest, longest), seed
     )
     return TrainingBatches(
-        prepared, batch_tokens=1000, shuffle_buffer=60, augmentation=made
+        prepared, batch_tokens=1000, shuffle_buffer=60, changes=[made]
     )
 
 
@@ -193,7 +194,9 @@ def test_an_unknown_token_leaves_a_pair_as_it_is():
 
 
 def test_the_configuration_decides(pieces):
-    assert augmentation(Config(), tokenizers(pieces)) is None
-    config = Config().updated({"training": {"augment": 0.1}})
-    assert augmentation(config, tokenizers(pieces)) is not None
+    assert batch_changes(Config(), tokenizers(pieces)) == []
+    values = {"augment": 0.1, "subword_sampling": 0.1}
+    config = Config().updated({"training": values})
+    kinds = [type(each) for each in batch_changes(config, tokenizers(pieces))]
+    assert kinds == [Augmentation, SubwordSampling]
     assert len(CHANGES) == 5

@@ -3,12 +3,9 @@ import functools
 import pytest
 
 from keras_transformer.config import Config
+from keras_transformer.data.augmentation import SubwordSampling, batch_changes
 from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.subword_sampling import (
-    SubwordSampling,
-    subword_sampling,
-)
 from tests.data.test_batching import batches_of, check_epochs
 from tests.word_data import word_data
 
@@ -33,7 +30,7 @@ def tokenizers(prepared):
 def training(prepared, seed=1):
     sampling = SubwordSampling(tokenizers(prepared), 0.2, (60, 60), seed)
     return TrainingBatches(
-        prepared, batch_tokens=1000, shuffle_buffer=60, sampling=sampling
+        prepared, batch_tokens=1000, shuffle_buffer=60, changes=[sampling]
     )
 
 
@@ -58,25 +55,23 @@ def test_pieces_follow_from_seed_and_epoch(pieces):
     check_epochs(functools.partial(training, pieces))
 
 
-def longest_sentence(prepared, sampling):
-    batches = TrainingBatches(prepared, batch_tokens=1000, sampling=sampling)
+def longest_sentence(prepared, changes):
+    batches = TrainingBatches(prepared, batch_tokens=1000, changes=changes)
     return max(f["source_ids"].shape[1] for f, _ in batches_of(batches.dataset))
 
 
 @pytest.mark.medium
 def test_no_sentence_becomes_longer_than_the_model_takes(pieces):
-    stored = longest_sentence(pieces, None)
+    stored = longest_sentence(pieces, [])
     for positions in (stored, stored + 3):
         values = {
             "model": {"max_length": positions},
             "training": {"subword_sampling": 0.05},
         }
-        sampling = subword_sampling(
-            Config().updated(values), tokenizers(pieces)
-        )
-        assert longest_sentence(pieces, sampling) == positions
+        changes = batch_changes(Config().updated(values), tokenizers(pieces))
+        assert longest_sentence(pieces, changes) == positions
     free = SubwordSampling(tokenizers(pieces), 0.05, (60, 60), 1)
-    assert longest_sentence(pieces, free) > stored + 3
+    assert longest_sentence(pieces, [free]) > stored + 3
 
 
 def test_both_sides_are_drawn_where_both_have_pieces(corpus, tmp_path):
@@ -91,16 +86,10 @@ def test_both_sides_are_drawn_where_both_have_pieces(corpus, tmp_path):
     plain = TrainingBatches(prepared, batch_tokens=1000)
     stored = batches_of(plain.dataset)
     sampling = SubwordSampling(tokenizers(prepared), 0.5, (60, 60), 1)
-    batches = TrainingBatches(prepared, batch_tokens=1000, sampling=sampling)
+    batches = TrainingBatches(prepared, batch_tokens=1000, changes=[sampling])
     drawn = batches_of(batches.dataset)
     assert texts(prepared, drawn) == texts(prepared, stored)
     for get in (lambda b: b[0]["source_ids"], lambda b: b[1]):
         assert sum((get(b) != 0).sum() for b in drawn) > sum(
             (get(b) != 0).sum() for b in stored
         )
-
-
-def test_the_configuration_decides(pieces):
-    assert subword_sampling(Config(), tokenizers(pieces)) is None
-    config = Config().updated({"training": {"subword_sampling": 0.1}})
-    assert subword_sampling(config, tokenizers(pieces)) is not None
