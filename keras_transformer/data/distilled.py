@@ -24,7 +24,7 @@ from keras_transformer.data.cleaning import (
     require_pairs,
 )
 from keras_transformer.data.corpus_tokenizers import save_tokenizers
-from keras_transformer.data.mixing import repetitions
+from keras_transformer.data.mixing import LARGEST_WEIGHT
 from keras_transformer.data.pipeline import Progress
 from keras_transformer.data.prepared import PreparedData, files_of, sealed
 from keras_transformer.data.records import (
@@ -34,22 +34,56 @@ from keras_transformer.data.records import (
     shard_name,
     write_shard,
 )
+from keras_transformer.data.selection import TRAIN
+from keras_transformer.errors import InputError
 from keras_transformer.system.checksums import describe_file, digest
 from keras_transformer.system.files import replacing
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.version import versions
 
 DISTILLED = "distilled"  # the manifest's part on what data was made of
-_TRAIN = "train"
 _CHUNK = 4096  # pairs that are tokenized together
 # What TensorFlow splits at; a token may have another space in it.
 _ASCII_SPACE = re.compile(r"[ \t\n\v\f\r]+")
+# Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
+# Generators).
+_MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 # The translations of the sources from one index to another, the best first.
 # None of a source that was too long for the teacher, or whose translations
 # all were.
 Translations = Callable[[int, int], list[list[str]]]
+
+
+def parse_mix(text: str) -> tuple[float, float]:
+    """How often pairs stand in an epoch, as the weights of `prepare`.
+
+    Args:
+        text: such as 1:1.
+
+    Returns:
+        the weight of the pairs as they were, and that of each source with
+        each of its translations.
+
+    Raises:
+        InputError: the text is something else, a weight is below 0 or no
+            number, or the second is 0.
+    """
+    try:
+        original, translated = map(float, text.split(":"))
+    except ValueError:
+        original = translated = math.nan
+    # Which nan and inf fail, too.
+    if not (
+        0 <= original <= LARGEST_WEIGHT and 0 < translated <= LARGEST_WEIGHT
+    ):
+        raise InputError(
+            "the mix must be two numbers, ORIGINAL:TRANSLATED, such as 1:1 or "
+            f"0.5:1, from 0 and from above 0 to {LARGEST_WEIGHT}. Received: "
+            f"{text[:80]}"
+        )
+    return original, translated
 
 
 def write_sources(prepared: PreparedData, path: pathlib.Path) -> None:
@@ -60,7 +94,7 @@ def write_sources(prepared: PreparedData, path: pathlib.Path) -> None:
         tf.errors.OpError: a shard is damaged.
     """
     tokenizer = prepared.source_tokenizer
-    total = sum(prepared.shard_sizes(_TRAIN))
+    total = sum(prepared.shard_sizes(TRAIN))
     with replacing(path, follow=False) as temporary:
         with temporary.open("w", encoding="utf-8") as file:
             for _, sources, _ in _records(prepared, 0, total):
@@ -145,19 +179,19 @@ class DistilledData:
         report = CleaningReport()
         for column in self._columns[:2]:  # All ranks have one report.
             report.add(column.report)
-        require_pairs(report, _TRAIN)
+        require_pairs(report, TRAIN)
         splits = prepared.manifest["splits"] | {
-            _TRAIN: {"pairs": report.kept, "lengths": lengths, "shards": shards}
+            TRAIN: {"pairs": report.kept, "lengths": lengths, "shards": shards}
         }
-        for split in splits.keys() - {_TRAIN}:
+        for split in splits.keys() - {TRAIN}:
             for name in (file["name"] for file in files_of(splits[split])):
                 shutil.copyfile(prepared.path / name, folder / name)
         before = prepared.report
         return {
-            "counts": prepared.counts | {_TRAIN: report.kept},
+            "counts": prepared.counts | {TRAIN: report.kept},
             "report": {
                 **before,
-                "cleaning": before["cleaning"] | {_TRAIN: report.to_dict()},
+                "cleaning": before["cleaning"] | {TRAIN: report.to_dict()},
                 "corpora": [
                     _describe("original targets", [self._originals]),
                     _describe("translations", self._ranks),
@@ -168,7 +202,7 @@ class DistilledData:
 
     def _write_training(self, folder):
         """Writes records and lengths; both as the manifest lists them."""
-        sources = sum(self._prepared.shard_sizes(_TRAIN))
+        sources = sum(self._prepared.shard_sizes(TRAIN))
         weights = sum(column.weight for column in self._columns)
         count = math.ceil(sources * weights / self._config.shard_size)
         count = min(max(1, count), sources)
@@ -176,14 +210,14 @@ class DistilledData:
         work.mkdir()
         described, lengths = [], []
         for shard in range(count):
-            path = folder / shard_name(_TRAIN, shard, count)
+            path = folder / shard_name(TRAIN, shard, count)
             table = write_shard(path, self._pairs(shard, count, sources))
             described.append(describe_file(path) | {"pairs": len(table)})
             lengths.append(work / f"{shard:06d}.npy")
             np.save(lengths[-1], table)
             end = sources * (shard + 1) // count
             self._progress("writing train", end, sources)
-        joined = join_lengths(folder, _TRAIN, lengths)
+        joined = join_lengths(folder, TRAIN, lengths)
         shutil.rmtree(work)
         return described, joined
 
@@ -272,8 +306,7 @@ class _Column:
             bool `(N,)`.
         """
         keys = indices * columns + self.rank + 1
-        times = repetitions(keys, np.full(len(keys), self.weight))
-        drawn = times > copy
+        drawn = repetitions(keys, self.weight) > copy
         if copy:
             self.report.repeated += int(drawn.sum())
         else:
@@ -307,6 +340,25 @@ class _Column:
         ]
 
 
+def repetitions(keys: np.ndarray, weight: float) -> np.ndarray:
+    """The copies of each pair in an epoch: int64 `(N,)`, 0 or more.
+
+    Args:
+        keys: int64 or uint64 `(N,)`, of the pairs.
+        weight: how often they are to stand there.
+    """
+    # Mixed: in the order of the keys themselves the sample would be a run.
+    draws = _mixed(keys.astype(np.uint64)) / 2.0**64
+    return math.floor(weight) + (draws < weight % 1).astype(np.int64)
+
+
+def _mixed(values):
+    """Other digests of uint64 `(N,)` digests (splitmix64's last steps)."""
+    values = (values ^ (values >> np.uint64(30))) * _MULTIPLIERS[0]
+    values = (values ^ (values >> np.uint64(27))) * _MULTIPLIERS[1]
+    return values ^ (values >> np.uint64(31))
+
+
 def distilled_manifest(
     prepared: PreparedData, parts: dict, described: dict
 ) -> dict:
@@ -317,7 +369,7 @@ def distilled_manifest(
         parts: what `DistilledData.write` returns.
         described: what else it was made of.
     """
-    files = [shard["sha256"] for shard in parts["splits"][_TRAIN]["shards"]]
+    files = [shard["sha256"] for shard in parts["splits"][TRAIN]["shards"]]
     content = json.dumps([prepared.fingerprint, files])
     manifest = {
         **prepared.manifest,
@@ -351,8 +403,8 @@ def _records(prepared, begin, end):
         sides.
     """
     first = 0
-    sizes = prepared.shard_sizes(_TRAIN)
-    for path, size in zip(prepared.files(_TRAIN), sizes, strict=True):
+    sizes = prepared.shard_sizes(TRAIN)
+    for path, size in zip(prepared.files(TRAIN), sizes, strict=True):
         start, stop = max(begin, first), min(end, first + size)
         if start < stop:
             records = tf.data.TFRecordDataset(os.fsencode(path)).skip(

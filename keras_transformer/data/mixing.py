@@ -37,10 +37,7 @@ from keras_transformer.data.selection import KEY_BITS
 from keras_transformer.errors import InputError
 from keras_transformer.system.remote import RemotePath
 
-_LARGEST_WEIGHT = 1000
-# Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
-# Generators).
-_MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+LARGEST_WEIGHT = 1000
 _KEYS = 1 << KEY_BITS
 _STEP = np.uint64(int(_KEYS * (math.sqrt(5) - 1) / 2))
 _TAG_SUFFIX = re.compile(rf"(?s)(.+)#(?:({TAG})|({TAG_NAME}))")
@@ -65,10 +62,10 @@ class WeightedCorpus:
     tag: str | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight <= _LARGEST_WEIGHT:
+        if not 0 < self.weight <= LARGEST_WEIGHT:
             raise InputError(
                 f"{self.file}: weight {self.weight:g}. Accepted: a number "
-                f"above 0, at most {_LARGEST_WEIGHT}"
+                f"above 0, at most {LARGEST_WEIGHT}"
             )
         if self.tag is not None and not re.fullmatch(TAG, self.tag):
             raise InputError(
@@ -134,36 +131,6 @@ class WeightedCorpus:
         return f"{self.file}{weight}{tag}"
 
 
-def parse_mix(text: str) -> tuple[float, float]:
-    """How often pairs stand in an epoch, as the weights of `prepare`.
-
-    Args:
-        text: such as 1:1.
-
-    Returns:
-        the weight of the pairs as they were, and that of each source with
-        each of its translations.
-
-    Raises:
-        InputError: the text is something else, a weight is below 0 or no
-            number, or the second is 0.
-    """
-    try:
-        original, translated = map(float, text.split(":"))
-    except ValueError:
-        original = translated = math.nan
-    # Which nan and inf fail, too.
-    if not (
-        0 <= original <= _LARGEST_WEIGHT and 0 < translated <= _LARGEST_WEIGHT
-    ):
-        raise InputError(
-            "the mix must be two numbers, ORIGINAL:TRANSLATED, such as 1:1 or "
-            f"0.5:1, from 0 and from above 0 to {_LARGEST_WEIGHT}. Received: "
-            f"{text[:80]}"
-        )
-    return original, translated
-
-
 def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:
     """Pairs with a tag, if there is one, before sources that have text."""
     if tag is None:
@@ -177,26 +144,6 @@ def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:
 def _exists(name):
     """True for the name of a file, or of two with a comma between."""
     return os.path.exists(name) or all(map(os.path.exists, name.split(",")))
-
-
-def repetitions(keys: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The copies of each pair in an epoch: int64 `(N,)`, 0 or more.
-
-    Args:
-        keys: int64 or uint64 `(N,)`, digests of the pairs and the seed.
-        weights: float64 `(N,)`, those of the corpora that the pairs are of.
-    """
-    whole = np.floor(weights)
-    # Mixed: in the order of the keys themselves the sample would be a run.
-    draws = _mixed(keys.astype(np.uint64)) / 2.0**64
-    return whole.astype(np.int64) + (draws < weights - whole)
-
-
-def _mixed(values):
-    """Other digests of uint64 `(N,)` digests (splitmix64's last steps)."""
-    values = (values ^ (values >> np.uint64(30))) * _MULTIPLIERS[0]
-    values = (values ^ (values >> np.uint64(27))) * _MULTIPLIERS[1]
-    return values ^ (values >> np.uint64(31))
 
 
 def with_tags(

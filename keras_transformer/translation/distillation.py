@@ -20,9 +20,9 @@ from keras_transformer.data.distilled import (
     DISTILLED,
     DistilledData,
     distilled_manifest,
+    parse_mix,
     write_sources,
 )
-from keras_transformer.data.mixing import parse_mix
 from keras_transformer.data.prepared import MANIFEST, PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.languages import same_language

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.data.corpus import CorpusFile
-from keras_transformer.data.mixing import Mixture, WeightedCorpus, repetitions
+from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.errors import InputError
 
 
@@ -50,25 +50,6 @@ def test_tag_stands_before_each_source_that_has_text(write):
     path = write("a.tsv", "Hi.\tx\n\n \ty\n")
     corpus = WeightedCorpus(CorpusFile(path), tag="<BT>")
     assert [*corpus.pairs()] == [("<BT> Hi.", "x"), ("", ""), (" ", "y")]
-
-
-KEYS = np.sort(
-    np.random.default_rng(1).integers(0, 2**63, 4000, dtype=np.int64)
-)
-
-
-def test_a_sample_follows_from_the_keys_and_is_no_run_of_them():
-    times = repetitions(KEYS, np.full(4000, 0.3))
-    assert set(times) == {0, 1}
-    assert abs(times.mean() - 0.3) < 0.02
-    more = repetitions(KEYS, np.full(4000, 2.3))
-    np.testing.assert_array_equal(more, times + 2)
-    reverse = repetitions(KEYS[::-1], np.full(4000, 0.3))
-    np.testing.assert_array_equal(times, reverse[::-1])
-    for tenth in np.split(times, 10):
-        assert abs(tenth.mean() - 0.3) < 0.08
-    larger = repetitions(KEYS, np.full(4000, 0.5))
-    assert (larger >= times).all()
 
 
 def corpora(*tags):
