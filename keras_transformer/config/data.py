@@ -67,8 +67,6 @@ class DataConfig(Section):
     # OpenCC t2s on the sides that are zh, unless the tag is of traditional
     # characters: zh-Hant, zh-TW, zh-HK, zh-MO, yue
     simplify_chinese: bool = True
-    # of a line of a corpus; what is longer isn't read, and counted
-    max_line_bytes: Annotated[PositiveInt, at_most(1 << 30)] = 1 << 20
     max_length: PositiveInt = 100  # tokens a side, without start and end
     # longer side to shorter; 0: no limit
     max_length_ratio: Annotated[float, _LENGTH_RATIO] = 9.0
@@ -85,7 +83,6 @@ class DataConfig(Section):
     # pairs of corpora with a tag; 1: as many as there are
     temperature: Annotated[float, _TEMPERATURE] = 1.0
     seed: Seed = 1  # of the dev pairs, the order and SentencePiece
-    shard_size: PositiveInt = 100_000  # pairs a file
 
     def __post_init__(self) -> None:
         super().__post_init__()

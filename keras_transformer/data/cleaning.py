@@ -3,7 +3,7 @@
 The checks, in their order; a pair is counted under the first that it fails:
 
 1. `empty`: a side has no text, or no token.
-2. `long_line`: a line has more than `max_line_bytes`, and wasn't read.
+2. `long_line`: a line has more than a MiB, and wasn't read.
 3. `wrong_script`, `copied`, `wrong_language` and `other_numbers`: by filters
    of `data.filters` (options).
 4. `leaked`: a held-out file has the pair too, or a side of it (option).

@@ -199,23 +199,20 @@ class Part(NamedTuple):
 
 
 def read_blocks(
-    files: Iterable[CorpusFile],
-    size: int = BLOCK_BYTES,
-    line_bytes: int = LINE_BYTES,
+    files: Iterable[CorpusFile], size: int = BLOCK_BYTES
 ) -> Iterator[Block]:
     """Yields the files' lines in blocks, in order.
 
     Args:
         files: of the corpus.
         size: bytes of source text in a block, at least, unless the file ends.
-        line_bytes: of a line; those with more are emptied.
 
     Raises:
         InputError: a file can't be read or is damaged, or two files differ in
             length.
     """
     for corpus, file in enumerate(files):
-        yield from read_part(Part(corpus, file), size, line_bytes)
+        yield from read_part(Part(corpus, file), size)
 
 
 def read_part(
@@ -228,7 +225,8 @@ def read_part(
 
     Args:
         part: of a corpus.
-        size, line_bytes: see `read_blocks`.
+        size: see `read_blocks`.
+        line_bytes: of a line; those with more are emptied.
         refuse_long: whether lines of more bytes are refused, not emptied.
 
     Raises:

@@ -91,7 +91,7 @@ def language_hint(file: CorpusFile, config: DataConfig) -> str | None:
         file: of the corpus.
         config: names the languages.
     """
-    pairs = file_pairs(file, config.max_line_bytes, [])
+    pairs = file_pairs(file, long=[])
     hint = script_hint(
         list(itertools.islice(pairs, _LOOKED_AT)), config
     ) or _swapped_by_name(file, config)

@@ -29,6 +29,7 @@ from keras_transformer.data.pipeline import Progress
 from keras_transformer.data.prepared import PreparedData, files_of, sealed
 from keras_transformer.data.records import (
     Ids,
+    count_shards,
     join_lengths,
     parse,
     shard_name,
@@ -204,7 +205,7 @@ class DistilledData:
         """Writes records and lengths; both as the manifest lists them."""
         sources = sum(self._prepared.shard_sizes(TRAIN))
         weights = sum(column.weight for column in self._columns)
-        count = math.ceil(sources * weights / self._config.shard_size)
+        count = count_shards(sources * weights)
         count = min(max(1, count), sources)
         work = folder / "work"
         work.mkdir()

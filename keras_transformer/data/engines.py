@@ -287,7 +287,7 @@ class LocalEngine:
         pairs = self._work / "pairs"
         pairs.mkdir()
         files = [corpus.file for corpus in corpora]
-        blocks = read_blocks(files, line_bytes=self._config.max_line_bytes)
+        blocks = read_blocks(files)
         tags = [corpus.tag for corpus in corpora]
         yield from self._do(
             (CorpusTasks.write_cleaned, number, block, tags[block.corpus])

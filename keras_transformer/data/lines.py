@@ -18,7 +18,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.system.files import open_file
 from keras_transformer.system.remote import RemotePath
 
-LINE_BYTES = 1 << 20  # of a line, its end not counted; the default
+LINE_BYTES = 1 << 20  # of a line, its end not counted
 _SKIPPED = 1 << 16  # bytes of an over-long line that are read at a time
 _COUNTED = 1 << 20  # bytes that are read at a time where lines are counted
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

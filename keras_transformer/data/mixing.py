@@ -32,7 +32,6 @@ from keras_transformer.data.corpus import (
     Pair,
     file_pairs,
 )
-from keras_transformer.data.lines import LINE_BYTES
 from keras_transformer.data.selection import KEY_BITS
 from keras_transformer.errors import InputError
 from keras_transformer.system.remote import RemotePath
@@ -119,11 +118,9 @@ class WeightedCorpus:
         settings = {} if self.weight == 1 else {"weight": self.weight}
         return settings | ({"tag": self.tag} if self.tag else {})
 
-    def pairs(
-        self, line_bytes: int = LINE_BYTES, long: list[int] | None = None
-    ) -> Iterator[Pair]:
+    def pairs(self, long: list[int] | None = None) -> Iterator[Pair]:
         """As `file_pairs`, sources with the tag before them."""
-        return tagged(file_pairs(self.file, line_bytes, long), self.tag)
+        return tagged(file_pairs(self.file, long=long), self.tag)
 
     def __str__(self) -> str:
         weight = "" if self.weight == 1 else f"*{self.weight:g}"

@@ -32,7 +32,7 @@ from keras_transformer.data.engines import ALIGNMENT_MODEL, Engine
 from keras_transformer.data.masking import COUNTS, TERM_COUNTS, symbol_writer
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.prepared import DEV_PAIRS
-from keras_transformer.data.records import join_lengths
+from keras_transformer.data.records import count_shards, join_lengths
 from keras_transformer.data.selection import (
     DEV,
     HELD_OUT,
@@ -107,10 +107,9 @@ class Pipeline:
             InputError: a file can't be used, or no dev pair is left.
         """
         table = HELD_OUT if dev is None else "other_held_out"
-        limit = self._config.max_line_bytes
         # Over-long lines hold nothing out.
         pairs = itertools.chain.from_iterable(
-            corpus.pairs(limit, []) for corpus in held_out
+            corpus.pairs([]) for corpus in held_out
         )
         self._tables.fill(table, _KEYS, map(self._keys, _chunks(pairs)))
         if dev is None:
@@ -124,7 +123,7 @@ class Pipeline:
         report = self.reports[DEV] = CleaningReport()
         clean = Cleaner(self._config, check=False)
         long: list[int] = []
-        for pairs in _chunks(dev.pairs(self._config.max_line_bytes, long)):
+        for pairs in _chunks(dev.pairs(long)):
             number = report.kept
             pairs = clean(pairs, report)
             yield {
@@ -193,7 +192,7 @@ class Pipeline:
             )
         self._weigh(table)
         for split, each in self.reports.items():
-            self._shards[split] = -(-each.kept // self._config.shard_size)
+            self._shards[split] = count_shards(each.kept)
         return overlap
 
     def _take_dev(self, table, pairs, fraction):

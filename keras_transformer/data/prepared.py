@@ -12,7 +12,7 @@ import numpy as np
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.data.lines import read_errors
+from keras_transformer.data.lines import LINE_BYTES, read_errors
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError, shown
 from keras_transformer.languages import base_language
@@ -167,7 +167,7 @@ class PreparedData:
         if "dev" not in self.manifest["splits"]:
             return iter(())
         # Two sides of up to so much, which cleaning may have lengthened.
-        longest = 4 * self.config.max_line_bytes
+        longest = 4 * LINE_BYTES
         return read_pairs([self.path / DEV_PAIRS], longest)
 
     def verify(self, share: tuple[int, int] = (0, 1)) -> None:

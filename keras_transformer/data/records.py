@@ -9,6 +9,7 @@ follows without reading a shard.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ import tensorflow as tf
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.files import disk_error
 
+SHARD_PAIRS = 100_000
 _FEATURES = {
     name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
     for name in ("source_ids", "target_ids")
@@ -79,6 +81,11 @@ class Ids(NamedTuple):
 def shard_name(split: str, shard: int, shards: int) -> str:
     """The name of a shard's file."""
     return f"{split}-{shard:05d}-of-{shards:05d}.tfrecord"
+
+
+def count_shards(pairs: float) -> int:
+    """How many shards have so many pairs."""
+    return math.ceil(pairs / SHARD_PAIRS)
 
 
 def write_shard(

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from keras_transformer import DecodingConfig, distill
+from keras_transformer.data import records
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.translation import distillation
@@ -179,9 +180,11 @@ def test_weights_are_those_of_prepare(script, command, data):
             assert 2 * counts[pair] <= count <= 4 * counts[pair]
 
 
-def test_shards_are_as_large_as_those_of_the_data(script, command, prepare):
-    options = ["--set=data.shard_size=50", "--set=data.remove_duplicates=false"]
-    small = prepare(*options)
+def test_shards_are_as_large_as_those_of_the_data(
+    script, command, prepare, monkeypatch
+):
+    monkeypatch.setattr(records, "SHARD_PAIRS", 50)
+    small = prepare("--set=data.remove_duplicates=false")
     out = command("--mix=1:1", data=small)
     sizes = PreparedData.load(out).shard_sizes("train")
     assert (len(sizes), sum(sizes)) == (8, 400)
@@ -189,12 +192,13 @@ def test_shards_are_as_large_as_those_of_the_data(script, command, prepare):
     read_prepared(out)
 
 
-def test_no_more_shards_than_sources(script, command, prepare, tmp_path):
+def test_no_more_shards_than_sources(
+    script, command, prepare, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(records, "SHARD_PAIRS", 1)
     text = tmp_path / "few.tsv"
     text.write_text("one\ttwo\ntwo\tthree\nthree\tone\n")
-    out = command(
-        "--mix=1:1", data=prepare("--set=data.shard_size=1", train=text)
-    )
+    out = command("--mix=1:1", data=prepare(train=text))
     assert PreparedData.load(out).shard_sizes("train") == [2, 2, 2]
 
 

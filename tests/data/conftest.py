@@ -4,6 +4,7 @@ import duckdb
 import pytest
 import tensorflow as tf
 
+from keras_transformer.data import records
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.records import parse
 from tests.word_data import word_data
@@ -53,6 +54,12 @@ def write(tmp_path):
         return path
 
     return write_file
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    """Several shards of a few hundred pairs."""
+    monkeypatch.setattr(records, "SHARD_PAIRS", 100)
 
 
 @pytest.fixture
@@ -110,4 +117,6 @@ def prepared(corpus, tmp_path_factory):
     dev = corpus.with_name("dev.tsv")
     dev.write_text(DEV_TEXT, encoding="utf-8")
     out = tmp_path_factory.mktemp("prepared") / "data"
-    return prepare([corpus], out, word_data(shard_size=100), dev)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "SHARD_PAIRS", 100)
+        return prepare([corpus], out, word_data(), dev)

@@ -30,7 +30,6 @@ CONFIG = {
     "source_tokenizer": "space",
     "target_tokenizer": "space",
     "filters": ("alignment",),
-    "shard_size": 300,
 }
 
 

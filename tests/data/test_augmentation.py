@@ -101,7 +101,6 @@ def pieces(tmp_path_factory):
         source_vocabulary_size=300,
         target_vocabulary_size=300,
         lowercase=False,
-        shard_size=100,
     )
     return prepare([folder / "corpus.tsv"], folder / "data", config)
 

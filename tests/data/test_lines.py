@@ -9,12 +9,15 @@ import pytest
 
 from keras_transformer.data.corpus import (
     CorpusFile,
+    Part,
     file_pairs,
     read_blocks,
     read_pairs,
+    read_part,
 )
 from keras_transformer.data.lines import (
     BYTE_ORDER_MARK,
+    LINE_BYTES,
     bounded_lines,
     count_lines_of_block,
     is_over_long,
@@ -27,9 +30,7 @@ from tests.processes import peak_memory
 from tests.word_data import word_data
 
 LIMIT = 20
-CONFIG = word_data(
-    target_language="en", target_tokenizer="word", max_line_bytes=LIMIT
-)
+CONFIG = word_data(target_language="en", target_tokenizer="word")
 
 
 def content_of(seed):
@@ -47,7 +48,7 @@ def test_a_byte_order_mark_hides_no_over_long_line(tmp_path):
     content = BYTE_ORDER_MARK + b"a" * (LIMIT + 1 - 3) + b"bbb\nc\n"
     (tmp_path / "a").write_bytes(content)
     file = CorpusFile(tmp_path / "a", tmp_path / "a")
-    [block] = read_blocks([file], 1000, LIMIT)
+    [block] = read_part(Part(0, file), 1000, LIMIT)
     assert block.pairs() == [("", ""), ("c", "c")]
     assert block.long == (0,)
 
@@ -59,7 +60,7 @@ def test_blocks_have_all_lines_but_long_ones(tmp_path, size, seed):
     (tmp_path / "a").write_bytes(content)
     file = CorpusFile(tmp_path / "a", tmp_path / "a")
     lines, emptied = [], []
-    for block in read_blocks([file], size, LIMIT):
+    for block in read_part(Part(0, file), size, LIMIT):
         emptied += [len(lines) + n for n in block.long]
         lines += block.pairs()
     while len(lines) < len(wanted):
@@ -103,7 +104,7 @@ def test_memory_is_bounded():
     assert peak(lambda file: list(lines_of_block(file, *whole))) < 8 << 20
 
 
-BAD = "x" * 30
+BAD = "x" * (LINE_BYTES + 1)
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def test_long_lines_are_counted(files, tmp_path):
 def test_blocks_agree_with_a_stream(files, form):
     file, long = CorpusFile.parse(files[form]), []
     streamed = list(file_pairs(file, LIMIT, long))
-    blocks = list(read_blocks([file], 40, LIMIT))
+    blocks = list(read_part(Part(0, file), 40, LIMIT))
     rows = itertools.chain.from_iterable(block.pairs() for block in blocks)
     kept = [pair for pair in streamed if all(pair)]
     assert [pair for pair in rows if all(pair)] == kept

@@ -258,7 +258,6 @@ OPTIONS = {
     "target_tokenizer": "word",
     "markup": "symbols",
     "term_share": 0.5,
-    "shard_size": 100,
 }
 
 

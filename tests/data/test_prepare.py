@@ -43,7 +43,7 @@ def test_folder_and_manifest(prepared, corpus):
     programs = {"keras_transformer", "python", "tensorflow", "tensorflow-text"}
     programs |= {"sentencepiece", "opencc-python-reimplemented"}
     assert manifest["versions"].keys() >= programs
-    assert prepared.config == word_data(shard_size=100)
+    assert prepared.config == word_data()
 
 
 def test_unknown_tokens_of_dev_are_counted(prepared):
@@ -460,7 +460,7 @@ def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
 
 def test_no_shard_is_full_of_copies(write, tmp_path):
     path = write("a.tsv", numbered("a", 500))
-    config = word_data(shard_size=200)
+    config = word_data()
     prepared = prepare([f"{path}*3.5"], tmp_path / "out", config)
     shards = [
         tf.data.TFRecordDataset(str(file)).batch(1000).get_single_element()
@@ -530,7 +530,6 @@ def test_a_folder_of_any_name(corpus, tmp_path):
     config = word_data(
         source_tokenizer="sentencepiece",
         source_vocabulary_size=60,
-        shard_size=100,
     )
     data = prepare(
         [corpus],

@@ -38,9 +38,7 @@ def corpus(tmp_path_factory):
 
 
 CONFIGS = {
-    "words, characters, limits": word_data(
-        shard_size=500, remove_duplicates=False
-    ),
+    "words, characters, limits": word_data(remove_duplicates=False),
     "SentencePiece": word_data(
         source_tokenizer="sentencepiece",
         target_tokenizer="sentencepiece",
@@ -54,8 +52,7 @@ CONFIGS = {
 @pytest.mark.parametrize("name", CONFIGS)
 def test_workers_and_blocks_change_nothing(corpus, tmp_path, monkeypatch, name):
     whole = prepare.prepare(corpus, tmp_path / "1", CONFIGS[name], 0.03)
-    defaults = (10_000, *corpus_module.read_blocks.__defaults__[1:])
-    monkeypatch.setattr(corpus_module.read_blocks, "__defaults__", defaults)
+    monkeypatch.setattr(corpus_module.read_blocks, "__defaults__", (10_000,))
     for workers in (1, 2):
         out = tmp_path / f"parts-{workers}"
         prepare.prepare(corpus, out, CONFIGS[name], 0.03, workers=workers)

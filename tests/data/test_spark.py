@@ -12,6 +12,7 @@ import unittest.mock
 import numpy as np
 import pytest
 
+from keras_transformer.data.lines import LINE_BYTES
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.spark import engine, session
 from keras_transformer.data.spark.engine import SparkTables
@@ -79,7 +80,7 @@ def assert_same(train, config, tmp_path, **options):
 @pytest.mark.slow
 @needs_spark
 def test_the_same_data_with_weights_and_a_dev_fraction(spark, files, tmp_path):
-    config = word_data(shard_size=150, temperature=1.5)
+    config = word_data(temperature=1.5)
     train = [
         files / "odd*1[x].tsv",
         f"{files}/more.tsv.gz*2.5#BT",
@@ -95,7 +96,6 @@ def test_the_same_data_with_weights_and_a_dev_fraction(spark, files, tmp_path):
 @needs_spark
 def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
     config = word_data(
-        shard_size=100,
         source_tokenizer="sentencepiece",
         source_vocabulary_size=60,
         remove_leaked="side",
@@ -115,7 +115,7 @@ def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
 def test_the_same_data_with_terms(spark, files, tmp_path):
     terms = tmp_path / "terms.tsv"
     terms.write_text("cat\t猫\nstar\t次\n", encoding="utf-8")
-    config = word_data(shard_size=100, markup="symbols", term_share=0.5)
+    config = word_data(markup="symbols", term_share=0.5)
     # Of more words than are too frequent to be drawn, each with a translation.
     lines = [
         f"the cat saw w{n % 60} w{n * 7 % 60}\t猫看 v{n % 60} v{n * 7 % 60}\n"
@@ -218,14 +218,18 @@ def test_a_long_line_takes_no_room_for_each_line():
 def test_the_same_data_of_many_blocks(spark, files, tmp_path, monkeypatch):
     """Lines begin and end anywhere in a block; some are longer than one."""
     monkeypatch.setattr(engine, "_PART_BYTES", 397)
-    config = word_data(shard_size=100, max_line_bytes=150)
-    long = files / "_hidden.tsv"
+    config = word_data()
+    hidden = files / "_hidden.tsv"
     lines = ["\t".join(pair(n)) + "\n" for n in range(20)]
     lines[3:3] = [f"a\t{'b' * 900}\n", f"{'c' * 97}\td\n", f"e\t{'f' * 147}\n"]
     lines[9:9] = [f"a\t{'b' * 148}\n", "\n", f"{'a' * 151}\n"]
-    long.write_text("".join(lines), encoding="utf-8")
-    train = [files / "odd*1[x].tsv", f"{files}/b.en,{files}/b.zh", long]
-    prepared = assert_same(train, config, tmp_path)
+    hidden.write_text("".join(lines), encoding="utf-8")
+    train = [files / "odd*1[x].tsv", f"{files}/b.en,{files}/b.zh", hidden]
+    assert_same(train, config, tmp_path / "short")
+    monkeypatch.setattr(engine, "_PART_BYTES", 300_000)
+    lines[3:3] = [f"a\t{'b' * LINE_BYTES}\n", f"{'c' * LINE_BYTES}d\te\n"]
+    hidden.write_text("".join(lines), encoding="utf-8")
+    prepared = assert_same([hidden], config, tmp_path / "long")
     assert prepared.report["cleaning"]["train"]["long_line"] == 2
 
 

@@ -17,7 +17,6 @@ def pieces(corpus, tmp_path_factory):
         source_tokenizer="sentencepiece",
         target_tokenizer="character",
         source_vocabulary_size=80,
-        shard_size=100,
     )
     out = tmp_path_factory.mktemp("pieces") / "data"
     return prepare([corpus], out, config)

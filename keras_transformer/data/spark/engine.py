@@ -257,10 +257,9 @@ class SparkEngine:
         )
         counts = [lines for _, lines in sorted(map(tuple, rows.collect()))]
         if sum(counts) == 1:
-            longest = self._config.max_line_bytes
             with file.opened(path) as lines:
-                line = next(bounded_lines(lines, longest))
-            if not is_over_long(line, longest):
+                line = next(bounded_lines(lines))
+            if not is_over_long(line):
                 refuse_old_line_ends(line, path)
         return [0, *itertools.accumulate(counts)]
 

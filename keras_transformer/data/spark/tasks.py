@@ -99,7 +99,7 @@ def clean(
         for part in (parts[n] for n in batch.column("id").to_pylist()):
             corpus, line = part.corpus, part.line
             try:
-                for block in read_part(part, line_bytes=config.max_line_bytes):
+                for block in read_part(part):
                     report, rows = tasks.clean(block, corpora[corpus].tag)
                     yield _cleaned_batch(rows, len(rows["source"]))
                     counted = report.read, report.dropped, report.samples
