@@ -315,9 +315,8 @@ class LocalEngine:
         """
         new = self._work / "rewritten"
         new.mkdir()
-        yield from self._do(
-            (CorpusTasks.write_rewritten, split, shard, shards, rewrite)
-            for shard in range(shards)
+        yield from self._each(
+            CorpusTasks.write_rewritten, split, shards, rewrite
         )
         (self._work / f"{split}.parquet").unlink()
         for path in new.iterdir():
@@ -330,10 +329,7 @@ class LocalEngine:
         """
         tokens = self._work / f"{side}_tokens"
         tokens.mkdir()
-        yield from self._do(
-            (CorpusTasks.write_counts, side, shard, shards)
-            for shard in range(shards)
-        )
+        yield from self._each(CorpusTasks.write_counts, side, shards)
         self.tables.view(tokens.name, tokens / "*.parquet")
 
     def training_text(self, side: str) -> Iterator[str]:
@@ -345,9 +341,12 @@ class LocalEngine:
 
     def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
         """Writes the shards of a split, in order."""
+        return self._each(CorpusTasks.encode, split, shards)
+
+    def _each(self, task, name, shards, *more):
+        """Does a task with each shard; the results, in order."""
         return self._do(
-            (CorpusTasks.encode, split, shard, shards)
-            for shard in range(shards)
+            (task, name, shard, shards, *more) for shard in range(shards)
         )
 
 

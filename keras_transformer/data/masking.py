@@ -16,6 +16,7 @@ Constraints".
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import itertools
 import random
@@ -162,6 +163,7 @@ def _masked(text, marks, numbers):
     return "".join([*parts, text[end:]])
 
 
+@dataclasses.dataclass(frozen=True)
 class Masker:
     """Masks pairs, and puts symbols into a share of those without markup.
 
@@ -171,24 +173,21 @@ class Masker:
         links: of words, from which phrases are drawn.
     """
 
-    def __init__(
-        self, placeholders: tuple[str, ...], seed: int, links: WordLinks
-    ) -> None:
-        self._placeholders = placeholders
-        self._seed = seed
-        self._links = links
+    placeholders: tuple[str, ...]
+    seed: int
+    links: WordLinks
 
     def __call__(self, pair: Pair) -> tuple[Pair, Mapping[str, int]]:
         """A pair with symbols, and which of `COUNTS` it is."""
-        pair, outcome = mask_pair(pair, self._placeholders)
+        pair, outcome = mask_pair(pair, self.placeholders)
         if outcome is None:
-            generator = _generator(self._seed, pair)
+            generator = _generator(self.seed, pair)
             if generator.random() < _INJECTED:
                 pair, outcome = self._injected(pair, generator)
         return pair, {} if outcome is None else {outcome: 1}
 
     def _injected(self, pair, generator):
-        phrases = self._links.phrases(*pair)
+        phrases = self.links.phrases(*pair)
         generator.shuffle(phrases)
         if generator.random() < _AROUND_ALL:
             phrases.insert(0, Phrase(0, len(pair[0]), 0, len(pair[1])))
@@ -262,6 +261,7 @@ class _Term(NamedTuple):
     wanted: str
 
 
+@dataclasses.dataclass(frozen=True)
 class TermAnnotator:
     """Annotates terms in the sources of a share of pairs.
 
@@ -276,27 +276,20 @@ class TermAnnotator:
             `forms_of` says.
     """
 
-    def __init__(
-        self,
-        share: float,
-        seed: int,
-        links: WordLinks,
-        glossary: Glossary | None = None,
-    ) -> None:
-        self._share = share
-        self._seed = seed
-        self._links = links
-        self._glossary = glossary
+    share: float
+    seed: int
+    links: WordLinks
+    glossary: Glossary | None = None
 
     def __call__(self, pair: Pair) -> tuple[Pair, Mapping[str, int]]:
         """A pair, annotated or not, and `TERM_COUNTS`."""
         source, target = pair
-        generator = _generator(self._seed, pair)
-        if generator.random() >= self._share:
+        generator = _generator(self.seed, pair)
+        if generator.random() >= self.share:
             return pair, {}
         terms = self._listed(source, target)
         listed = len(terms)
-        phrases = self._links.phrases(source, target)
+        phrases = self.links.phrases(source, target)
         generator.shuffle(phrases)
         most = generator.randint(1, _MOST_TERMS)
         for phrase in phrases:
@@ -314,7 +307,7 @@ class TermAnnotator:
     def _listed(self, source, target):
         """The glossary's terms that both sides have, each at its own place."""
         terms: list[_Term] = []
-        found = self._glossary.find(source) if self._glossary else ()
+        found = self.glossary.find(source) if self.glossary else ()
         for each in found:
             wanted = each.target or source[each.start : each.end]
             for form in forms_of(target, wanted):

@@ -174,7 +174,10 @@ def prepare(
             "add_tokens goes with tokenizers, of a run that learns them. "
             f"Received: {len(add_tokens)} tokens without"
         )
-    inputs = _Inputs(as_corpora(train), parse_dev(dev), as_corpora(held_out))
+    dev_file, fraction = _parse_dev(dev)
+    inputs = _Inputs(
+        as_corpora(train), dev_file, fraction, as_corpora(held_out)
+    )
     config = _section(config, preset, data, inputs.train, tokenizers)
     config = with_tags(config, inputs.tagged)
     inputs.check(config)
@@ -298,33 +301,27 @@ def as_corpora(
     return [WeightedCorpus.parse(spec) for spec in specs]
 
 
-def parse_dev(
-    dev: WeightedCorpus | CorpusSpec | float | None,
-) -> WeightedCorpus | float | None:
-    """A corpus, a fraction or None; a fraction may be text.
-
-    Raises:
-        InputError: a fraction out of range, or a corpus with a weight.
-    """
+def _parse_dev(dev):
+    """A corpus or None, and a fraction or None, which may be text."""
     if dev is None:
-        return None
+        return None, None
     try:
-        fraction = float(dev)  # type: ignore[arg-type]  # It may be text.
+        fraction = float(dev)
     except (TypeError, ValueError):
-        corpus = WeightedCorpus.parse(dev)  # type: ignore[arg-type]  # No float.
+        corpus = WeightedCorpus.parse(dev)
         if corpus.weight != 1:
             raise InputError(
                 f"{corpus}: a weight. Accepted: a dev file without; weights "
                 "are for training"
             ) from None
-        return corpus
+        return corpus, None
     if not 0 < fraction < 1:
         accepted = "above 0 and below 1, or a file"
         if fraction > 1 and fraction.is_integer():
             share = f"{fraction / 1e6:.2g}"
             accepted += f"; for {dev} pairs of a million, {share}"
         raise InputError(f"dev fraction {dev}. Accepted: {accepted}")
-    return fraction
+    return None, fraction
 
 
 @dataclasses.dataclass(frozen=True)
@@ -332,7 +329,8 @@ class _Inputs:
     """The files that data is prepared of; of dev it may be a fraction."""
 
     train: list[WeightedCorpus]
-    dev: WeightedCorpus | float | None
+    dev_file: WeightedCorpus | None
+    dev_fraction: float | None
     held_out: list[WeightedCorpus]
 
     def check(self, config):
@@ -358,11 +356,19 @@ class _Inputs:
         def named(corpora):
             return [corpus.in_languages(*languages) for corpus in corpora]
 
-        dev = named([self.dev_file])[0] if self.dev_file else self.dev
-        return _Inputs(named(self.train), dev, named(self.held_out))
+        dev = self.dev_file and self.dev_file.in_languages(*languages)
+        return dataclasses.replace(
+            self,
+            train=named(self.train),
+            dev_file=dev,
+            held_out=named(self.held_out),
+        )
 
     def describe(self) -> dict:
-        described = {"train": describe_corpora(self.train), "dev": self.dev}
+        described = {
+            "train": describe_corpora(self.train),
+            "dev": self.dev_fraction,
+        }
         if self.dev_file:
             described["dev"] = describe_corpora([self.dev_file])
         if self.held_out:
@@ -373,14 +379,6 @@ class _Inputs:
     def tagged(self) -> list[WeightedCorpus]:
         """The corpora whose tags are tokens."""
         return self.train + ([self.dev_file] if self.dev_file else [])
-
-    @property
-    def dev_file(self) -> WeightedCorpus | None:
-        return self.dev if isinstance(self.dev, WeightedCorpus) else None
-
-    @property
-    def dev_fraction(self) -> float | None:
-        return self.dev if isinstance(self.dev, float) else None
 
 
 def _open_engine(name, folder, out, config, inputs, workers, load, master):

@@ -6,6 +6,7 @@ They run in Python processes that have this package installed.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import json
 import pathlib
@@ -177,6 +178,7 @@ def count_tokens(
     yield pa.RecordBatch.from_pydict(table)
 
 
+@dataclasses.dataclass
 class Encoder:
     """Writes the records of shards.
 
@@ -191,21 +193,12 @@ class Encoder:
         set_up: called before TensorFlow is used.
     """
 
-    def __init__(
-        self,
-        config: DataConfig,
-        split: str,
-        shards: int,
-        files: Mapping[str, bytes],
-        out: str,
-        set_up: Callable[[], None],
-    ) -> None:
-        self._config = config
-        self._split = split
-        self._shards = shards
-        self._files = files
-        self._out = out
-        self._set_up = set_up
+    config: DataConfig
+    split: str
+    shards: int
+    files: Mapping[str, bytes]
+    out: str
+    set_up: Callable[[], None]
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """Writes a shard.
@@ -223,8 +216,8 @@ class Encoder:
             for batch in table.to_batches(CHUNK)
         )
         folder, tasks = self._worker
-        result = tasks.encode_texts(self._split, shard, self._shards, texts)
-        _publish(pathlib.Path(folder.name), self._out, self._files)
+        result = tasks.encode_texts(self.split, shard, self.shards, texts)
+        _publish(pathlib.Path(folder.name), self.out, self.files)
         row = {
             "shard": pa.array([shard], pa.int64()),
             "result": pa.array([pickle.dumps(result)], pa.binary()),
@@ -234,14 +227,14 @@ class Encoder:
     @functools.cached_property
     def _worker(self):
         """A folder of this worker's, and what does tasks there."""
-        self._set_up()
+        self.set_up()
         temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(temporary.name)
         (folder / "work").mkdir()
-        for path, content in self._files.items():
+        for path, content in self.files.items():
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
-        return temporary, CorpusTasks(folder, self._config)
+        return temporary, CorpusTasks(folder, self.config)
 
 
 def _publish(folder, out, stay):
