@@ -11,7 +11,7 @@ from keras_transformer.models import build_transformer
 from tests.layers.test_frozen import REVIVALS
 
 CONFIG = ModelConfig(
-    num_encoder_layers=2,
+    num_encoder_layers=1,
     num_decoder_layers=2,
     d_model=8,
     num_heads=2,
