@@ -121,26 +121,11 @@ def test_a_run_killed_before_any_checkpoint_starts_again(
     assert recorder.steps[0] == pytest.approx(whole[2].steps[0])
 
 
-class Told(Recorder):
-    """Remembers the vectors, too."""
-
-    def vectors(self, side, fraction):
-        self.fractions = {side: fraction}
-
-
 @pytest.fixture(scope="module")
-def motionless(prepared, new_run, tmp_path_factory):
-    """A run from word vectors, at a rate of almost nothing."""
-    path = tmp_path_factory.mktemp("motionless") / "vectors.txt"
-    row = " ".join(["0.5"] * 16)
-    path.write_text(f"one {row}\ntwo {row}\nother {row}\n")
-    training = {
-        "epochs": 9,
-        "early_stopping": 2,
-        "learning_rate": 1e-13,
-        "source_embeddings": str(path),
-    }
-    run, recorder = new_run(training=training), Told()
+def motionless(prepared, new_run):
+    """A run at a rate of almost nothing."""
+    training = {"epochs": 9, "early_stopping": 2, "learning_rate": 1e-13}
+    run, recorder = new_run(training=training), Recorder()
     return run, fit(run, prepared, observer=recorder), recorder
 
 
@@ -166,12 +151,26 @@ def test_more_epochs_after_early_stopping_train_none(motionless, prepared):
     assert Run.load(run.folder).config.training.epochs == 20
 
 
-def test_word_vectors_start_the_embeddings(motionless):
-    run, model, told = motionless
+def test_word_vectors_start_the_embeddings(prepared, new_run, tmp_path):
+    class Told(Recorder):
+        def vectors(self, side, fraction):
+            self.fractions = {side: fraction}
+
+    class Begins(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            embedding = self.model.get_layer("source_embedding")
+            raise StopIteration(embedding.get_weights()[0])
+
+    row = " ".join(["0.5"] * 16)
+    path = tmp_path / "vectors.txt"
+    path.write_text(f"one {row}\ntwo {row}\nother {row}\n")
+    run, told = new_run(training={"source_embeddings": str(path)}), Told()
+    with pytest.raises(StopIteration) as begun:
+        fit(run, prepared, observer=told, callbacks=[Begins()])
+    (matrix,) = begun.value.args
     tokens = run.source_tokenizer.tokens()
     share = pytest.approx(2 / (len(tokens) - 4), abs=0.15)
     assert told.fractions == {"source": share}
-    matrix = model.get_layer("source_embedding").get_weights()[0]
     np.testing.assert_allclose(matrix[tokens.index("one")] * 4, 0.5, atol=1e-3)
 
 

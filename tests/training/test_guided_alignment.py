@@ -12,22 +12,15 @@ from tests.aligned_words import write_aligned_corpus
 from tests.toy_models import Recorder, assert_same_weights, fit_in_two_parts
 from tests.word_data import word_data
 
-GUIDED = {"training": {"guided_alignment": 1.0, "threads": 2}}
-
-
-@pytest.fixture(scope="module")
-def guided(prepared, new_run):
-    """A run of three epochs, and its model."""
-    run, recorder = new_run(**GUIDED), Recorder()
-    model = fit(run, prepared, observer=recorder)
-    assert recorder.aligned_pairs == 200
-    return run, model
+GUIDED = {"training": {"guided_alignment": 1.0}}
 
 
 @pytest.mark.medium
-def test_resumed_training_is_the_same_to_the_bit(guided, prepared, new_run):
-    resumed = fit_in_two_parts(new_run(**GUIDED), prepared, stop_after=18)
-    assert_same_weights((guided[1], resumed))
+def test_resumed_training_is_the_same_to_the_bit(prepared, new_run):
+    both = {"training": {**GUIDED["training"], "threads": 2}}
+    whole = fit(new_run(**both), prepared)
+    resumed = fit_in_two_parts(new_run(**both), prepared, stop_after=18)
+    assert_same_weights((whole, resumed))
 
 
 def head_of(run):
@@ -36,8 +29,11 @@ def head_of(run):
     return head and [*head]
 
 
-def test_the_head_is_stored_and_taken_over(guided, new_run):
-    run, _ = guided
+def test_the_head_is_stored_and_taken_over(prepared, new_run):
+    once = {"training": {**GUIDED["training"], "epochs": 1}}
+    run, recorder = new_run(**once), Recorder()
+    fit(run, prepared, observer=recorder)
+    assert recorder.aligned_pairs == 200
     assert head_of(run) == [0, 0]
     assert head_of(new_run(run)) == [0, 0]
     deep = {"num_decoder_layers": 3}
