@@ -12,7 +12,7 @@ from keras_transformer.training.run import Run
 from tests.cli.conftest import TRAIN_OPTIONS, call, files_of_at_most, start
 from tests.toy_models import assert_same_weights
 
-EPOCHS = 3
+EPOCHS = 2
 
 
 @pytest.fixture(scope="module")

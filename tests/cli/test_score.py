@@ -7,6 +7,11 @@ PAIRS = [
     ("one two", "five"),
     ("", ""),
     ("three", "one Zed"),
+    ("One. Two.", "Two. One."),
+    ("One.", "Two."),
+    ("Two.", "One."),
+    ("one " * 30, "two"),
+    ("one", "one " * 30),
 ]
 
 
@@ -31,11 +36,12 @@ def score(run, pairs, succeed):
 
 def test_a_line_a_pair(score):
     rows = [line.split("\t") for line in score("--token-scores")[0]]
-    values = [json.loads(x) for x in score("--json", "--token-scores")[0]]
+    lines, said = score("--json", "--token-scores")
+    values = [json.loads(line) for line in lines]
     assert [(v["source"], v["target"]) for v in values] == PAIRS
     assert values[0]["tokens"] == ["two", "one", "</s>"]
     assert values[3]["tokens"] == ["one", "<unk>", "</s>"]
-    assert [int(row[2]) for row in rows] == [3, 2, 0, 3]
+    assert [int(row[2]) for row in rows[:4]] == [3, 2, 0, 3]
     for (total, mean, count, _), value in zip(rows, values, strict=True):
         assert sum(value["token_log_probabilities"]) == pytest.approx(
             value["log_probability"], rel=1e-4
@@ -48,32 +54,20 @@ def test_a_line_a_pair(score):
     assert [float(number) for number in rows[2][:3]] == [0, 0, 0]
     assert rows[0][3].split()[1].startswith("one:-")
     assert rows[2][3] == ""
-
-
-def test_pairs_of_as_many_sentences_are_scored_one_by_one(score, write):
-    rows = ["One. Two.\tTwo. One.", "One.\tTwo.", "Two.\tOne."]
-    path = write("several.tsv", rows)
-    both, first, second = (
-        float(total)
-        for total, _, _ in (line.split("\t") for line in score(input=path)[0])
-    )
+    # Pairs of as many sentences are scored one by one.
+    both, first, second = (float(row[0]) for row in rows[4:7])
     assert both == pytest.approx(first + second, abs=1e-3)
-    whole = float(score("--sentences=keep", input=path)[0][0].split("\t")[0])
+    whole = float(score("--sentences=keep")[0][4].split("\t")[0])
     assert whole != pytest.approx(both, abs=1e-3)
-
-
-def test_what_is_too_long_is_reported(score, write):
-    long = "one " * 30
-    path = write("long.tsv", ["one\ttwo", f"{long}\ttwo", f"one\t{long}"])
-    lines, said = score("--json", input=path)
-    truncated = [json.loads(line)["truncated"] for line in lines]
-    assert truncated == [False, True, True]
-    assert "2 truncated pairs (number 2, 3): more tokens" in said
+    # What is too long is reported.
+    assert [value["truncated"] for value in values] == [False] * 7 + [True] * 2
+    assert "2 truncated pairs (number 8, 9): more tokens" in said
 
 
 @pytest.mark.medium
 def test_the_export_scores_like_the_run(export, pairs, score, succeed, refuses):
-    expected, _ = score("--json")
+    # The export keeps its texts whole.
+    expected, _ = score("--json", "--sentences=keep")
     command = ["score", "--saved-model", export, "--input", pairs]
     lines = succeed(*command, "--json").out.splitlines()
     for line, other in zip(lines, expected, strict=True):
