@@ -99,6 +99,19 @@ def test_fewer_are_the_first(count):
         assert len(set(texts)) == len(texts)
 
 
+def test_both_of_two_are_different():
+    outputs = details(translator(), 2)(tf.constant(TEXTS))
+    for texts, scores in zip(
+        outputs["translations"].numpy(), outputs["scores"].numpy(), strict=True
+    ):
+        real = texts[scores > NO_SCORE]
+        assert len(set(real)) == len(real) >= 1
+
+
+class Asked(Exception):
+    """How many hypotheses a search is to give, and to keep."""
+
+
 @pytest.mark.parametrize("variants", [False, True])
 def test_further_hypotheses_are_kept_where_texts_have_variants(
     monkeypatch, variants
@@ -106,16 +119,19 @@ def test_further_hypotheses_are_kept_where_texts_have_variants(
     assert SentencePieceTokenizer.has_variants > CharacterTokenizer.has_variants
     subject = translator()
     subject.target_tokenizer.has_variants = variants
-    asked, search = [], subject._search
 
-    def watched(*arguments):
-        asked.append(arguments[4:6])
-        return search(*arguments)
+    def asked(*arguments):
+        raise Asked(*arguments[4:6])
 
-    monkeypatch.setattr(subject, "_search", watched)
-    details(subject, 2)(tf.constant(TEXTS))
-    subject.translate(tf.constant(TEXTS))
-    assert asked == [(None, 16) if variants else (2, None), (1, None)]
+    monkeypatch.setattr(subject, "_search", asked)
+    wanted = (None, 16) if variants else (2, None)
+    for search, expected in (
+        (details(subject, 2), wanted),
+        (subject.translate, (1, None)),
+    ):
+        with pytest.raises(Asked) as caught:
+            search(tf.constant(TEXTS))
+        assert caught.value.args == expected
 
 
 def test_ctranslate2_gives_different_texts_of_all_of_its_beam():
