@@ -31,8 +31,11 @@ from keras_transformer.exporting.ctranslate2_translator import (
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import require_name
-from keras_transformer.translation.details import detailed_translator
-from keras_transformer.translation.request import WHY
+from keras_transformer.translation.request import (
+    PROJECT,
+    WHY,
+    TranslationRequest,
+)
 from keras_transformer.translation.texts import TextTranslator
 from keras_transformer.translation.trained_run import TrainedRun
 
@@ -146,8 +149,12 @@ def _measure_run(run, columns, scoring, progress):
     With a shortlist, the cross-entropy is among all tokens.
     """
     models = run.load_models()
-    translator = run.new_translator(models=models)
-    pairs = _as_read(columns, translator.placeholders)
+    translator = run.new_translator(run.markup == PROJECT, models)
+    request = TranslationRequest(
+        markup=run.markup, placeholders=run.placeholders
+    )
+    symbols = translator.placeholders if run.markup is None else None
+    pairs = _as_read(columns, symbols)
     max_length = min(
         one.config.model.max_length
         for one in (run, *map(Run.load, run.ensemble))
@@ -157,9 +164,7 @@ def _measure_run(run, columns, scoring, progress):
     )
     return evaluation_of(
         cross_entropy(ensemble_logits(models), batches),
-        detailed_translator(
-            translator, splitter=translator.splitter(run.config.data)
-        ),
+        run.function_of(translator, request),
         columns,
         [reference for _, reference in pairs],
         run,

@@ -71,3 +71,14 @@ def test_text_that_utf8_cannot_hold_is_evaluated_as_it_is_translated(folder):
     )
     assert found.cross_entropy == pytest.approx(expected.cross_entropy)
     assert found.texts.translations == expected.texts.translations
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("markup", ["project", None])
+def test_a_run_is_measured_as_it_translates_markup(folder, markup):
+    run = kt.load(folder, decoding=GREEDY, markup=markup)
+    pairs = [("<b>aaa</b> bbb %s", "<b>a</b> b %s")]
+    found = kt.evaluate(run, pairs, documents=True)
+    assert found.texts.translations == run.translate([pairs[0][0]])
+    by_sentence, as_one = found.documents.systems
+    assert by_sentence.chrf == as_one.chrf

@@ -115,7 +115,11 @@ def test_all_marks_come_back_whatever_the_model_says(run):
     both = kt.load(run.folder, ensemble=run.folder)
     assert_complete(TEXTS[:3], both.translate(TEXTS[:3]), ("~",))
     kept = kt.load(run.folder, markup="keep")
-    assert not any("<b>" in text for text in kept.translate(TEXTS))
+    as_text = kept.translate(TEXTS)
+    assert not any("<b>" in text for text in as_text)
+    same = [(text, text) for text in TEXTS]
+    measured = kt.evaluate(kept, same, sentences="split")
+    assert measured.texts.translations == as_text
     own = kt.load(run.folder, placeholders=[r"h+"])
     text = "hhh <b>iii</b>"
     found = own.translate(text)
