@@ -85,6 +85,9 @@ class CrossEntropy(_TokenMean):
         ValueError: `padding_id` is negative.
     """
 
+    # Private to Keras: which way is better, for callbacks that monitor it.
+    _direction = "down"
+
     def __init__(self, name: str = "cross_entropy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
 
@@ -112,6 +115,8 @@ class TokenAccuracy(_TokenMean):
 
     Arguments are those of `CrossEntropy`; the result is from 0 to 1.
     """
+
+    _direction = "up"  # See `CrossEntropy`.
 
     def __init__(self, name: str = "token_accuracy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import (
     CrossEntropy,
     Perplexity,
@@ -77,6 +78,23 @@ def test_the_mean_of_many_steps_is_exact():
     finally:
         keras.config.set_floatx(floatx)
     assert {variable.dtype for variable in metric.variables} == {"float32"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "better"),
+    [
+        (CrossEntropy, keras.ops.less),
+        (Perplexity, keras.ops.less),
+        (TokenAccuracy, keras.ops.greater),
+    ],
+)
+def test_callbacks_know_which_way_is_better(kind, better):
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Embedding(7, 7)])
+    model.compile("sgd", SmoothedCrossEntropy(), metrics=[kind()])
+    callback = keras.callbacks.EarlyStopping(f"val_{kind().name}")
+    pairs = LABELS[1], LABELS[1]
+    model.fit(*pairs, validation_data=pairs, callbacks=[callback], verbose=0)
+    assert callback.monitor_op is better
 
 
 @pytest.mark.parametrize("kind", [CrossEntropy, Perplexity, TokenAccuracy])
