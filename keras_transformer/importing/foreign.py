@@ -45,7 +45,8 @@ class ForeignModel:
             else "none".
         files: that the run is made of.
         section: what `model` of the configuration holds beyond Marian's.
-        padding_is_predicted: whether `<pad>` has a probability.
+        padding_is_predicted: whether `<pad>` has a probability; None: where
+            positions are as transformers computes them.
         accepted_positions: kinds that the model can compute with, the first
             by default.
         language_tokens: whose language's token begins texts: "none",
@@ -73,7 +74,7 @@ class ForeignModel:
     languages: tuple[str, str] = ("", "")
     punctuation: Literal["none", "moses"] = "none"
     section: dict[str, Any] = dataclasses.field(default_factory=dict)
-    padding_is_predicted: bool = False
+    padding_is_predicted: bool | None = None
     accepted_positions: tuple[str, ...] = ("tensor2tensor", "sinusoidal")
     language_tokens: Literal["none", "both", "target"] = "none"
     added_tokens: frozenset[str] = frozenset()
@@ -201,7 +202,8 @@ class _Reader:
         self._tied = config.tied_embeddings
         as_marian = config.positions == "tensor2tensor"
         # Marian has no <pad>; transformers lets it take its share.
-        self._no_padding = as_marian and not model.padding_is_predicted
+        predicted = model.padding_is_predicted
+        self._no_padding = as_marian if predicted is None else not predicted
         self.weights = {}
 
     @functools.cached_property

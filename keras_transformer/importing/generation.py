@@ -27,12 +27,17 @@ _NEUTRAL: dict[str, Any] = {
     "guidance_scale": 1.0,
     "num_beam_groups": 1,
     "penalty_alpha": 0.0,
-    "renormalize_logits": False,
+    "renormalize_logits": False,  # See `search_settings`.
     "sequence_bias": {},
 }
 _TAKEN = {
     *("bad_words_ids", "length_penalty", "max_length", "max_new_tokens"),
     *("min_length", "min_new_tokens", "num_beams", "suppress_tokens"),
+}
+# Keys of the section that change probabilities in the search.
+_CHANGING = {
+    *("banned_tokens", "min_length"),
+    *("no_repeat_ngram_size", "repetition_penalty"),
 }
 # Settings that change no translation here: of sampling, which is off, and of
 # the last token at a limit.
@@ -46,7 +51,7 @@ SETTINGS = frozenset({*_SAME, *_NEUTRAL, *_TAKEN, *_WITHOUT_EFFECT})
 
 def search_settings(
     given: dict[str, Any], vocabulary: dict[str, int]
-) -> tuple[dict[str, Any], tuple[str, ...]]:
+) -> tuple[dict[str, Any], tuple[str, ...], bool]:
     """The section `decoding` of what transformers' `generate` is given.
 
     Args:
@@ -55,8 +60,10 @@ def search_settings(
         vocabulary: ids of the target by tokens.
 
     Returns:
-        the section, whose values aren't checked yet, and `NAME=VALUE` of each
-        setting that would change a translation and that has no counterpart.
+        the section, whose values aren't checked yet; `NAME=VALUE` of each
+        setting that would change a translation and that has no counterpart;
+        and whether `<pad>` has no probability: with `renormalize_logits`,
+        where nothing else is banned, the other tokens share it.
     """
     given = {key: value for key, value in given.items() if value is not None}
     penalty = given.get("length_penalty", 1.0)
@@ -77,8 +84,15 @@ def search_settings(
     ends = ends if isinstance(ends, list) else [ends]
     if any(end != vocabulary["</s>"] for end in ends):
         left.append("eos_token_id")
+    no_padding = (
+        given.get("renormalize_logits") is True
+        and given.get("bad_words_ids") == [[vocabulary.get("<pad>")]]
+        and _CHANGING.isdisjoint(decoding)
+    )
     neutral = _NEUTRAL | dict.fromkeys(left)
-    return decoding, without_counterpart(given, neutral)
+    if no_padding:
+        del neutral["renormalize_logits"]
+    return decoding, without_counterpart(given, neutral), no_padding
 
 
 def _lengths(given):

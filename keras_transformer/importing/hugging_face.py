@@ -154,7 +154,7 @@ def _read_marian(folder, config):
     spm = folder / "source.spm", folder / "target.spm"
     # The source's START is never seen; a shared table has it all the same.
     start = _start(folder, config, both[1])
-    decoding, left_out = _decoding(folder, config, both[1])
+    decoding, left_out, no_padding = _decoding(folder, config, both[1])
     return ForeignModel(
         folder=folder,
         kind="Hugging Face Marian",
@@ -174,6 +174,7 @@ def _read_marian(folder, config):
             *spm,
         ),
         section=_dropouts(config),
+        padding_is_predicted=False if no_padding else None,
         added_tokens=frozenset(added.values()) - vocabularies[0].keys(),
         left_out=left_out,
     )
@@ -211,7 +212,9 @@ def _read_m2m100(folder, config):
     kind = "NLLB" if is_nllb else "SMaLL-100" if is_small else "M2M100"
     # The first token is that of the target's language.
     first = {"forced_bos_token_id": None}
-    decoding, left_out = _decoding(folder, config, vocabulary, first)
+    decoding, left_out, no_padding = _decoding(
+        folder, config, vocabulary, first
+    )
     return ForeignModel(
         folder=folder,
         kind=f"Hugging Face {kind}",
@@ -231,7 +234,7 @@ def _read_m2m100(folder, config):
             "first_position": 2,
             **_dropouts(config),
         },
-        padding_is_predicted=True,
+        padding_is_predicted=not no_padding,
         accepted_positions=("tensor2tensor",),
         language_tokens="target" if is_small else "both",
         added_tokens=frozenset(added.values()) - {*tokens.values()},
@@ -443,7 +446,7 @@ def _start(folder, config, vocabulary):
 
 
 def _decoding(folder, config, vocabulary, fixed=None):
-    """The section `decoding`, and names of settings that it hasn't."""
+    """See `search_settings`."""
     given = config | _optional(folder / "generation_config.json")
     return search_settings(given | (fixed or {}), vocabulary)
 

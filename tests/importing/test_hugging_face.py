@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.importing.generation import search_settings
 from keras_transformer.importing.hugging_face import read_hugging_face
@@ -175,7 +176,7 @@ def test_pickled_weights_may_lie_in_several_files(copy, monkeypatch):
 
 def decoding(**settings):
     vocabulary = {"</s>": 0, "<unk>": 1, "▁a": 2, ">>fr<<": 3, "<pad>": 4}
-    return search_settings(settings, vocabulary)
+    return search_settings(settings, vocabulary)[:2]
 
 
 def test_search_settings_are_taken_over():
@@ -224,11 +225,38 @@ def test_search_settings_are_taken_over():
         ("bad_words_ids", [[2, 2]]),
         ("suppress_tokens", [99]),
         ("eos_token_id", [0, 2]),
+        ("renormalize_logits", True),
     ],
 )
 def test_search_settings_without_a_counterpart_are_named(key, value):
     _, left = decoding(**{key: value})
     assert [entry.partition("=")[0] for entry in left] == [key]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"bad_words_ids": [[4], [2]]}, {"suppress_tokens": [2]}, {"min_length": 5}]
+    + [{"no_repeat_ngram_size": 3}, {"repetition_penalty": 1.2}],
+    ids=str,
+)
+def test_what_is_shared_out_by_each_step_is_named(others):
+    settings = {"bad_words_ids": [[4]], "renormalize_logits": True, **others}
+    assert decoding(**settings)[1] == ("renormalize_logits=True",)
+
+
+@pytest.mark.parametrize("positions", ["tensor2tensor", "sinusoidal"])
+def test_padding_has_no_probability_where_others_share_it(
+    positions, import_changed
+):
+    def change(folder):
+        pad = json.loads((folder / "vocab.json").read_text())["<pad>"]
+        settings = {"bad_words_ids": [[pad]], "renormalize_logits": True}
+        given("generation_config.json", **settings)(folder)
+
+    run = import_changed("base", change, positions=positions)
+    assert run.manifest["imported"]["left_out"] == []
+    bias = weights(run)["shared_embedding/output_bias"]
+    assert bias[PAD_ID] == bias.min() < -90
 
 
 def test_a_run_searches_as_its_folder_says(copy, tmp_path, capsys):
