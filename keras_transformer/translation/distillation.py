@@ -123,10 +123,10 @@ def distill(
 
     Raises:
         InputError: `out` is taken or can't be written, data or teacher are
-            damaged, the teacher is untrained, of other languages or tags, or
-            has no symbols where the data has, `n_best` is more than the beam
-            has, what is there already is of other arguments, or nothing is
-            left.
+            damaged, the teacher is untrained, of other languages or tags, has
+            no symbols where the data has, or was loaded with a shortlist,
+            placeholders or markup, `n_best` is more than the beam has, what is
+            there already is of other arguments, or nothing is left.
     """
     progress = progress or (lambda stage, done, total: None)
     tell = tell or (lambda line: None)
@@ -136,6 +136,13 @@ def distill(
     if workers == 1:
         set_threads(threads)
     run = TrainedRun.of(teacher).translating_by(weights, decoding, ensemble)
+    # Of these the workers, which load it by its folder, would know nothing.
+    for name in ("shortlist", "placeholders", "markup"):
+        if getattr(run, name):
+            raise InputError(
+                f"{run.folder}: was loaded with {name}. Accepted: a teacher "
+                "that is loaded without, or its folder"
+            )
     job = _Job(
         data if isinstance(data, PreparedData) else PreparedData.load(data),
         run,

@@ -7,10 +7,11 @@ import shutil
 
 import pytest
 
-from keras_transformer import DecodingConfig, distill
+from keras_transformer import DecodingConfig, distill, load
 from keras_transformer.data import records
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
+from keras_transformer.errors import InputError
 from keras_transformer.translation import distillation
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.workers import RunTranslatorFactory
@@ -402,6 +403,22 @@ def test_from_python(script, run, data, tmp_path):
     assert distilled.counts == {"train": 400, "dev": 20}
     assert ("translating", 200, 200) in stages
     assert stages[-1] == ("writing train", 200, 200)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("shortlist", [("a", "b")]),
+        ("placeholders", ["~"]),
+        ("markup", "project"),
+    ],
+)
+def test_a_teacher_has_no_options_of_its_own(
+    run, data, tmp_path, option, value
+):
+    with pytest.raises(InputError, match=f"loaded with {option}. Accepted"):
+        distill(load(run, **{option: value}), data, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_current_folder_is_refused(
