@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import uuid
@@ -272,7 +273,8 @@ class Run:
             scores: `{name: float}`, what was measured of them.
             averaged_epochs: of how many epochs they are the mean, if so.
         """
-        notes: dict = {"run": self.id, "epoch": epoch, "scores": scores}
+        notes: dict = {"run": self.id, "epoch": epoch}
+        notes["scores"] = _finite(scores)
         if averaged_epochs:
             notes["averaged_epochs"] = averaged_epochs
         save_weights(self.weights_path(weights), model, notes)
@@ -299,7 +301,7 @@ class Run:
             name: "best" for those of the best epoch, else of a test set.
             scores: JSON-able.
         """
-        self.manifest["scores"][name] = scores
+        self.manifest["scores"][name] = _finite(scores)
         if hosts.is_chief():
             write_json(self.folder / "manifest.json", self.manifest)
 
@@ -329,10 +331,19 @@ class Run:
     def write_history(self, epochs: list[dict]) -> None:
         """Replaces the history."""
         lines = [
-            json.dumps({"run": self.id, **epoch}, ensure_ascii=False)
+            json.dumps({"run": self.id, **_finite(epoch)}, ensure_ascii=False)
             for epoch in epochs
         ]
         write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
+
+
+def _finite(scores: Mapping) -> dict:
+    """Scores without those that are NaN or infinite, which JSON hasn't."""
+    return {
+        name: score
+        for name, score in scores.items()
+        if not isinstance(score, float) or math.isfinite(score)
+    }
 
 
 def new_manifest(

@@ -1,5 +1,6 @@
 import errno
 import os
+import re
 import shutil
 
 import h5py
@@ -102,6 +103,19 @@ def test_a_full_disk_is_told_before_weights_are_written(
         "best.weights.h5",
     ]
     saved.load_model("best")
+
+
+def test_scores_that_are_no_numbers_are_left_out(saved, with_weights):
+    _, model = with_weights
+    scores = {"epoch": 1, "loss": float("nan"), "perplexity": float("inf")}
+    saved.save_weights(model, "best", 1, scores)
+    saved.record_scores("best", scores)
+    saved.write_history([scores | {"val_loss": 2.5}])
+    files = ["manifest.json", "history.jsonl", "weights/best.json"]
+    for text in [(saved.folder / name).read_text() for name in files]:
+        assert not re.search("NaN|Infinity", text)
+    assert Run.load(saved.folder).manifest["scores"]["best"] == {"epoch": 1}
+    assert saved.history() == [{"epoch": 1, "val_loss": 2.5}]
 
 
 CLAIMS = [
