@@ -152,11 +152,13 @@ def _of_part(masked, rest, wrapped):
         return blank_translation(marks, marks)
     result = next(rest)
     before, _, after = masked.unwrapped() if wrapped else ("", "", "")
-    hypotheses = []
+    # By their texts: two may differ in nothing but the order of symbols.
+    hypotheses: dict[str, Hypothesis] = {}
     for one in result.hypotheses:
         text = with_wanted_terms(masked, f"{before}{one.text}{after}")
-        hypotheses.append(one._replace(text=masked.unmasked(text)))
-    return result._replace(hypotheses=hypotheses)
+        text = masked.unmasked(text)
+        hypotheses.setdefault(text, one._replace(text=text))
+    return result._replace(hypotheses=[*hypotheses.values()])
 
 
 def _spaces(text):

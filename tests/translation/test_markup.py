@@ -202,6 +202,16 @@ def test_a_prefix_has_the_symbols_of_its_text():
     assert not MaskedLines(["a b"]).has_marks
 
 
+def test_no_two_hypotheses_are_the_same_once_marks_are_back():
+    masked = MaskedLines(["a %s b %s"])
+    assert masked.parts == ["a ⟨1/⟩ b ⟨2/⟩"]
+    texts = ["A ⟨1/⟩ B ⟨2/⟩", "A ⟨2/⟩ B ⟨1/⟩", "B ⟨1/⟩ A ⟨2/⟩"]
+    rows = [Hypothesis(text, -float(n)) for n, text in enumerate(texts)]
+    (found,) = masked.unmasked([Translation(masked.parts[0], rows)])
+    different = [(one.text, one.score) for one in found.hypotheses]
+    assert different == [("A %s B %s", 0.0), ("B %s A %s", -2.0)]
+
+
 def test_results_of_parts_are_one():
     parts = [
         Translation("a", [Hypothesis("A", -1.0, -2.0, True)], False, None, 2),
