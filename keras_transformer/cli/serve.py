@@ -40,7 +40,6 @@ from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.log_stream import unblocked_stderr
 from keras_transformer.system.machine import (
     allow_many_connections,
-    choose_onednn,
     exit_after,
     spare_collections,
 )
@@ -63,7 +62,6 @@ _LIMITS = {
     "load_seconds": "for a version to be loaded",
     "drain_seconds": "for requests in flight at the end",
 }
-_BATCH = 64  # sentences that requests make together where many come
 # Seconds between two looks for a signal.
 _TICK = 0.1
 
@@ -164,8 +162,6 @@ def run(arguments: argparse.Namespace) -> None:
         require_ctranslate2()
     if arguments.model_base_path:
         _check_export(arguments)
-    if arguments.enable_batching:
-        choose_onednn(_BATCH)
     with unblocked_stderr():
         _serve(arguments)
 
