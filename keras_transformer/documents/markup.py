@@ -694,8 +694,8 @@ def _fill_pairs(stripped, tokens, source, target, weights):
         stripped, source, target, weights: see `place_marks`.
         tokens: `(Span, middle of the source's token)`, changed in place.
     """
-    words = [n for n, (start, end) in enumerate(source) if end > start]
-    words = [n for n in words if n < len(weights[0])]
+    weighed = source[: len(weights[0])]
+    words = [n for n, (start, end) in enumerate(weighed) if end > start]
     places = [_middle(source[n]) for n in words]
     starts = [span.start for span, _ in tokens]
     middles = sorted(middle for _, middle in tokens)
