@@ -13,13 +13,17 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from keras_transformer.data.lines import bounded_lines, open_bytes, unpacked
+from keras_transformer.data.lines import (
+    bounded_lines,
+    decoded_lines,
+    open_bytes,
+    unpacked,
+)
 from keras_transformer.errors import InputError, shown
 from keras_transformer.lazy import quick_imports
 from keras_transformer.system.files import replacing
 from keras_transformer.system.machine import choose_onednn
 from keras_transformer.training import jax_runtime
-from keras_transformer.translation.text_files import decoded_lines
 
 # Seconds between two progress lines where there is no terminal, and between two
 # notes behind a bar.

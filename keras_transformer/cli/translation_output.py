@@ -21,7 +21,7 @@ from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
 )
-from keras_transformer.translation.text_files import missing_prefix
+from keras_transformer.translation.stream import missing_prefix
 
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import gzip
+import itertools
 import lzma
 import os
 import zlib
@@ -260,3 +261,38 @@ def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike) -> None:
             f"{path}: one line, with CR in it. Accepted: lines that end with "
             "LF or CR LF"
         )
+
+
+def decoded_lines(
+    file: Iterable[bytes], name: str, first: int | None = None
+) -> Iterator[str]:
+    """Yields lines as text, their ends included; over-long ones cut.
+
+    What is beyond `LINE_BYTES` is far beyond any model's positions.
+
+    Args:
+        file: lines, as `bounded_lines` yields them.
+        name: the file's, for an error's message.
+        first: number of the first line of a part; None: a whole file is
+            read.
+
+    Raises:
+        InputError: a line isn't text, see `as_text`, the only line has CR
+            where lines should end, or a packed file is damaged.
+    """
+    lines, last = iter(file), b""
+    for number in itertools.count(first or 1):
+        try:
+            line = next(lines, None)
+        except DAMAGED as error:
+            where = f"{name}, line {number}"
+            raise InputError(f"{where}: {damage(error, name)}") from None
+        if line is None:
+            if first is None and number == 2:
+                refuse_old_line_ends(last, name)
+            return
+        last = line
+        line = shortened(line)
+        if number == 1:
+            line = line.removeprefix(BYTE_ORDER_MARK)
+        yield as_text(line, name, number)

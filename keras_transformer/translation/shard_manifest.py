@@ -15,7 +15,7 @@ from keras_transformer.errors import InputError, shown
 from keras_transformer.system.checksums import digest
 from keras_transformer.system.files import read_json, write_json
 from keras_transformer.translation.shards import Shard, scan_text, window_edges
-from keras_transformer.translation.text_files import missing_prefix
+from keras_transformer.translation.stream import missing_prefix
 
 FORMAT = 2
 

@@ -13,9 +13,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from keras_transformer.data.lines import bounded_lines, open_bytes
+from keras_transformer.data.lines import (
+    bounded_lines,
+    decoded_lines,
+    open_bytes,
+)
 from keras_transformer.errors import InputError
-from keras_transformer.translation.text_files import decoded_lines
 
 
 class Shard(NamedTuple):

@@ -194,3 +194,17 @@ def with_glossary(
             ]
 
     return translate
+
+
+def missing_prefix(path: str, number: int, shorter: str) -> InputError:
+    """The error of a file that hasn't a prefix for each line of input.
+
+    Args:
+        path: of the prefixes.
+        number: of the first line that only one of the files has.
+        shorter: the file that lacks it.
+    """
+    return InputError(
+        f"{path}: a prefix for each line of input is needed, an empty line "
+        f"for none. Received: no line {number} in {shorter}"
+    )

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from keras_transformer.data.lines import decoded_lines
 from keras_transformer.errors import InputError
 from keras_transformer.training.run import Run
-from keras_transformer.translation.text_files import decoded_lines
 from tests.cli.conftest import (
     DATA_OPTIONS,
     ROOT,
