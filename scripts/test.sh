@@ -4,7 +4,7 @@
 #
 #   scripts/test.sh [OPTIONS AND PATHS FOR pytest]
 #
-# It runs in the checkout, whatever the current folder is, in two processes: a
+# It runs in the checkout, whatever the current folder is, in three processes: a
 # file's tests stay together. `-n 0` runs them in one. Tests that take long are
 # left out: `-m 'not slow'` adds those that take seconds, `-m slow` runs the
 # others.
@@ -14,10 +14,11 @@ set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/_setup.sh"
 
 set_up
-# Threads of two processes would only get into each other's way.
+# Threads of several processes would only get into each other's way.
 export TF_NUM_INTRAOP_THREADS="${TF_NUM_INTRAOP_THREADS:-1}"
 export TF_NUM_INTEROP_THREADS="${TF_NUM_INTEROP_THREADS:-1}"
 cd -- "$root"
-# tests/conftest.py says which files begin.
-exec "$environment_python" -m pytest -n 2 --dist loadfile \
+# tests/conftest.py says which files begin. Three, as tests of servers and of
+# other programs wait: two cores are done a fifteenth sooner than with two.
+exec "$environment_python" -m pytest -n 3 --dist loadfile \
   --no-loadscope-reorder "$@"
