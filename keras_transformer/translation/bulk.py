@@ -18,7 +18,6 @@ from keras_transformer.translation.stream import TranslateBatches, stream_lines
 
 # Errors of one shard, which is tried again.
 _FAILURES = (InputError, OSError, MemoryError)
-# Errors that every shard would meet.
 # Seconds between two looks at what other processes are doing.
 _POLL_SECONDS = 1.0
 
