@@ -52,14 +52,14 @@ def keep_sentencepiece_model(
         model: of it.
         name: of that model, and of no other one.
     """
-    import tensorflow as tf
     from tensorflow_text.python.ops import sentencepiece_tokenizer as private
 
     class Named(private._SentencepieceModelResource):
         def _create_resource(self):
-            # Not in an export, whose sessions have models of their own.
+            # In an export, too: without names, `tf.saved_model.load` gives
+            # all tokenizers of a process the first one's model.
             return private.gen_sentencepiece_tokenizer.sentencepiece_op(
-                model=model, shared_name=name if tf.executing_eagerly() else ""
+                model=model, shared_name=name
             )
 
     tokenizer._model_resource = Named(model, None)

@@ -6,6 +6,9 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_transformer.text import build_tokenizer
+from tests.word_data import word_data
+
 TEXT = [
     b'I can\'t see the books: "Look!"',
     "他住在 New York，看書。".encode(),
@@ -75,6 +78,26 @@ def test_a_session_gives_the_same_ids_and_text(saved, tokenizer):
     replaced = tokenizer.detokenize(ids, surface).numpy().tolist()
     assert result["replaced"].tolist() == replaced
     assert empty["ids"].shape[0] == empty["round_trip"].shape[0] == 0
+
+
+def test_two_in_an_export_keep_their_models(tmp_path):
+    # `tf.saved_model.load` gives resources without names the first one's.
+    lines = [b"der Hund liest das Buch", b"the dog reads the book"]
+    both = tf.Module()
+    both.each = [
+        _Served(
+            build_tokenizer(
+                *("sentencepiece", lambda line=line: [line.decode()] * 5),
+                *(word_data(), "de", 60),
+            )
+        )
+        for line in lines
+    ]
+    tf.saved_model.save(both, str(tmp_path))
+    loaded = tf.saved_model.load(tmp_path)
+    for served, line in zip(loaded.each, lines, strict=True):
+        result = served.serve(tf.constant([line]))
+        assert result["round_trip"].numpy().tolist() == [line]
 
 
 def test_only_operations_that_servers_have(saved):
