@@ -6,6 +6,7 @@ reads. Needs no TensorFlow.
 
 import enum
 import itertools
+import re
 
 from keras_transformer.errors import InputError
 
@@ -155,7 +156,8 @@ def as_serving_error(error: BaseException) -> ServingError:
 
 def _first_line(error):
     """The message, without its place in the graph."""
-    text = str(getattr(error, "message", error)).strip()
+    text = str(getattr(error, "message", error))
+    text = re.sub(r"\{\{function_node [^{}]*\}\}", "", text).strip()
     lines = [line for line in text.splitlines() if line.strip()]
     for line, following in itertools.pairwise(lines):
         # The graph's node follows the message of its operation.
