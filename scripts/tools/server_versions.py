@@ -5,10 +5,10 @@
 
 `scripts/test_servers.sh` runs it, and has made the environments FOLDER/NAME.
 Each has TensorFlow and TF Text, and proves all exports as `export` does, of
-which the last column is: in a fresh process, in a session with XLA off and
-through the C API. The models' weights are random: what is proved is that each
-version computes the same. Prints a table in Markdown; the exit status is 1 if
-a check failed.
+which the last column is: in fresh processes, through the C API with XLA off
+and by `tf.saved_model.load`. The models' weights are random: what is proved is
+that each version computes the same. Prints a table in Markdown; the exit
+status is 1 if a check failed.
 """
 
 import dataclasses

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from keras_transformer.contract import layout
-from keras_transformer.exporting.verification import c_api_checks
 from keras_transformer.exporting.verification.c_api import find_library
 from keras_transformer.exporting.verification.checks import (
     C_API_CHECKS,
@@ -23,7 +22,7 @@ _RUN = """
 import json, sys
 from keras_transformer.exporting.verification import c_api
 from keras_transformer.exporting.verification.replay_checks import readable
-model = c_api.CApiModel(sys.argv[1], c_api.find_library())
+model = c_api.CApiModel(sys.argv[1])
 for texts, signature in json.loads(sys.argv[2]):
     outputs = model.run(signature, {"text": [text.encode() for text in texts]})
     print(json.dumps({
@@ -43,15 +42,15 @@ def test_answers_that_differ_are_refused(tmp_path):
     reference = json.loads(path.read_text("utf-8"))
     reference["outputs"]["tokenize"]["ids"][1][0] += 1
     path.write_text(json.dumps(reference))
-    loads, equals, replays = check_in_fresh_process(folder, C_API_CHECKS)
-    assert loads.passed
-    assert not equals.passed
-    assert "tokenize, loaded and live: ids (1, 0)" in equals.detail
-    assert not replays.passed
-    assert "warm-up request" in replays.detail
+    results = check_in_fresh_process(folder, C_API_CHECKS)
+    failed = {one.name: one.detail for one in results if not one.passed}
+    assert (
+        "tokenize, loaded and live: ids (1, 0)" in failed["equals_live_model"]
+    )
+    assert "warm-up request" in failed["warmup_replays"]
     (folder / layout.SAVED_MODEL).unlink()
-    (result,) = check_in_fresh_process(folder, C_API_CHECKS)
-    assert (result.name, result.passed) == ("c_api_loads", False)
+    result, _ = check_in_fresh_process(folder, C_API_CHECKS)
+    assert (result.name, result.passed) == ("model_loads", False)
     assert "SavedModel" in result.detail
 
 
@@ -79,13 +78,6 @@ def test_strings_of_any_length_go_in_and_come_out(report, run):
     assert none == {"ids": ["int32", []], "length": ["int32", []]}
 
 
-def test_missing_library_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(c_api_checks, "find_library", lambda: None)
-    (result,) = c_api_checks.check_without_python(tmp_path)
-    assert result.passed
-    assert "not possible here" in result.detail
-
-
 @pytest.mark.medium
 def test_process_with_tensorflow_proves_nothing(tmp_path):
     code = (
@@ -96,5 +88,4 @@ def test_process_with_tensorflow_proves_nothing(tmp_path):
     )
     folder = small_export.write(tmp_path / "1")
     details = json.loads(run_python(code, folder).stdout)
-    assert details
-    assert all("was imported" in detail for detail in details)
+    assert "keras, tensorflow was imported" in details

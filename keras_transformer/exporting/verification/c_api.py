@@ -10,6 +10,7 @@ Source: tensorflow/c/{c_api,tf_tensor,tf_tstring,tf_datatype}.h of TensorFlow
 import ctypes
 import importlib.util
 import pathlib
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -128,14 +129,14 @@ class CApiModel:
 
     Args:
         folder: the version folder.
-        library: what `find_library` returned.
 
     Raises:
         CApiError: it can't be loaded.
+        OSError: TensorFlow comes without its C++ library.
     """
 
-    def __init__(self, folder: pathlib.Path, library: pathlib.Path) -> None:
-        handle = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    def __init__(self, folder: pathlib.Path) -> None:
+        handle = ctypes.CDLL(str(find_library()), mode=ctypes.RTLD_GLOBAL)
         self._functions = dict(_declared(handle))
         self._call(_DISABLE_XLA)
         self._status = self._call("TF_NewStatus")
@@ -145,7 +146,9 @@ class CApiModel:
         self._session, meta_graph = self._load(str(folder).encode())
         self._signatures = meta_graph.signature_def
 
-    def run(self, signature: str, inputs: dict) -> dict:
+    def run(
+        self, signature: str, inputs: Mapping[str, Sequence[bytes]]
+    ) -> dict[str, np.ndarray]:
         """Runs a signature.
 
         Args:

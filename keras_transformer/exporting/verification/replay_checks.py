@@ -3,24 +3,28 @@
 A reference has inputs, and what the live model made of them. A loaded model is
 anything with `run(signature, inputs)`, from a list of bytes by each input's
 name to an array by each output's name, strings as bytes in an array of objects.
-Nothing here knows TensorFlow: one process runs these checks through its C API
-alone.
+Nothing here knows TensorFlow: `c_api_checks` runs these checks through its C
+API alone.
 """
 
 import itertools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from keras_transformer.contract import layout
-from keras_transformer.exporting.verification.checks import CheckFailed
+from keras_transformer.exporting.verification.checks import (
+    CheckFailed,
+    CheckResults,
+)
 from keras_transformer.exporting.warmup_requests import read_warmup
+from keras_transformer.system.files import read_json
 
 # Words of texts that are longer than a model. One that splits texts searches
 # for a translation of all of it, so shorter ones are tried first.
-_LONG = (500, 2_000, 10_000)
+_LONG = (200, 500, 2_000, 10_000)
 # What says that a text lost its end.
 _FLAGS = {
     layout.TEXT: layout.TRUNCATED,
@@ -38,18 +42,51 @@ class LoadedModel(Protocol):
         """The outputs of a signature by their names."""
 
 
-def equals_live_model(model: LoadedModel, reference: dict) -> str:
+def replay(
+    results: CheckResults,
+    load: Callable[[pathlib.Path], LoadedModel],
+    folder: pathlib.Path,
+) -> None:
+    """Loads a version folder, and runs all checks of this module.
+
+    Args:
+        results: gets their outcomes; that of `load` alone, if it failed.
+        load: gives the model of a folder.
+        folder: the version folder.
+    """
+
+    def model_loads():
+        return load(folder)
+
+    model = results.run(model_loads)
+    if model is None:
+        return
+    reference = read_json(folder / layout.REFERENCE, layout.LARGEST_REFERENCE)
+    results.run(equals_live_model, model, reference)
+    results.run(empty_batch_is_answered, model)
+    results.run(empty_text_is_answered, model)
+    results.run(invalid_utf8_is_answered, model, reference)
+    results.run(long_text_is_answered, model, reference)
+    results.run(warmup_replays, model, reference, folder)
+
+
+def equals_live_model(
+    model: LoadedModel,
+    reference: dict,
+    signatures: Iterable[str] = tuple(layout.SIGNATURES),
+) -> str:
     """The same texts exactly, and numbers to the tolerance."""
-    for signature, inputs in _inputs(reference).items():
+    inputs = _inputs(reference)
+    for signature in signatures:
         compare(
             signature,
             "loaded and live",
-            _answers(model, signature, inputs),
+            _answers(model, signature, inputs[signature]),
             _expected(signature, reference),
             reference,
         )
     count = len(reference["texts"])
-    return f"{count} texts, {len(layout.SIGNATURES)} signatures"
+    return f"{count} texts: {', '.join(signatures)}"
 
 
 def empty_batch_is_answered(model: LoadedModel) -> str:

@@ -3,30 +3,28 @@
     python -m keras_transformer.exporting.verification.saved_model_checks \\
         FOLDER REPORT
 
-Loads each version folder as TensorFlow Serving does, XLA disabled, with the
-operations of TensorFlow and TF Text alone, and compares what it answers with
-the reference that the exporting process left in `assets.extra/`; and has a
-process without Python's TensorFlow do the same through the C API.
-Not provable without the server's binary: its HTTP parser, its batching
-session at run time, and its use of memory.
+Reads the graph of a version folder, loads it by `tf.saved_model.load`, and has
+a process without Python's TensorFlow load and run it as TensorFlow Serving
+does: see `c_api_checks`. Not provable without the server's binary: its HTTP
+parser, its batching session at run time, and its use of memory.
 """
 
 import os
 import pathlib
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 
 from keras_transformer.contract import layout
 from keras_transformer.lazy import quick_imports
 
-# A quarter of the time of a check; what TensorFlow takes along is not used.
+# What TensorFlow takes along takes longer to load, and is not used.
 with quick_imports("jax", "keras", "matplotlib"):
     import tensorflow as tf
 
-from keras_transformer.exporting.session import (
-    SavedModelSession,
-    without_wildcards,
-)
-from keras_transformer.exporting.verification.c_api import disable_xla
+from keras_transformer.exporting.session import without_wildcards
+from keras_transformer.exporting.verification.c_api import find_library
 from keras_transformer.exporting.verification.checks import (
     C_API_CHECKS,
     CheckFailed,
@@ -42,12 +40,8 @@ from keras_transformer.exporting.verification.graph_checks import (
     variables_are_stored_once,
 )
 from keras_transformer.exporting.verification.replay_checks import (
-    empty_batch_is_answered,
-    empty_text_is_answered,
     equals_live_model,
-    invalid_utf8_is_answered,
-    long_text_is_answered,
-    warmup_replays,
+    replay,
 )
 from keras_transformer.system.files import read_json
 
@@ -70,26 +64,20 @@ def _verified(folder):
     reference = results.run(reference_is_readable, folder)
     if meta_graph is None or reference is None:
         return results
-    # Before session_loads: the graph's operations are judged by what
-    # TensorFlow registers by itself.
+    # By what TensorFlow registers itself: nothing has loaded TF Text yet.
     results.run(operations_are_allowed, meta_graph)
     if not results[-1].passed:
         return results  # It isn't run, nor does it get another look.
     results.run(nothing_must_be_compiled, meta_graph)
     results.run(variables_are_stored_once, folder, meta_graph, reference)
     results.run(signatures_are_batches, meta_graph)
-    results.run(xla_is_disabled)
+    if find_library() is None:
+        replay(results, PythonModel, folder)
+        return results
     with ThreadPoolExecutor(1) as thread:
-        # Takes as long as the checks of this process.
+        # Takes longer than the check of this process.
         by_c_api = thread.submit(check_in_fresh_process, folder, C_API_CHECKS)
-        model = results.run(session_loads, folder)
-        if model is not None:
-            results.run(equals_live_model, model, reference)
-            results.run(empty_batch_is_answered, model)
-            results.run(empty_text_is_answered, model)
-            results.run(invalid_utf8_is_answered, model, reference)
-            results.run(long_text_is_answered, model, reference)
-            results.run(warmup_replays, model, reference, folder)
+        results.run(python_loads_the_same, folder, reference)
         results += by_c_api.result()
     return results
 
@@ -108,21 +96,32 @@ def reference_is_readable(folder: pathlib.Path) -> dict:
     return reference
 
 
-def xla_is_disabled() -> str:
-    """This process refuses to compile, as the stock server does."""
-    if not disable_xla():
-        return "not possible here; only the checks of the graph show it"
-    compiled = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
-    try:
-        compiled(tf.constant(1))
-    except tf.errors.OpError:
-        return "as in the stock server"
-    raise CheckFailed("XLA still compiles after it was disabled")
+def python_loads_the_same(folder: pathlib.Path, reference: dict) -> str:
+    """`tf.saved_model.load` translates as the live model did."""
+    return equals_live_model(PythonModel(folder), reference, (layout.GREEDY,))
 
 
-def session_loads(folder: pathlib.Path) -> SavedModelSession:
-    """The server's way to load: graph, restore operation, initializers."""
-    return SavedModelSession(folder, inter_op_threads=0)
+class PythonModel:
+    """Runs the signatures of a version folder, loaded by `tf.saved_model.load`.
+
+    Args:
+        folder: the version folder.
+    """
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        import tensorflow_text  # noqa: F401
+
+        # The signatures alone don't keep the model.
+        self._model = tf.saved_model.load(str(folder))
+
+    def run(
+        self, signature: str, inputs: Mapping[str, Sequence[bytes]]
+    ) -> dict[str, np.ndarray]:
+        """The outputs of a signature by their names."""
+        outputs = self._model.signatures[signature](
+            **{name: tf.constant(v, tf.string) for name, v in inputs.items()}
+        )
+        return {name: tensor.numpy() for name, tensor in outputs.items()}
 
 
 if __name__ == "__main__":
