@@ -53,6 +53,13 @@ def test_updated_leaves_the_rest_and_the_original():
         changed.model.d_model = 3
 
 
+def test_batches_of_tokens_replace_those_of_sentences():
+    notebook = preset("notebook")
+    assert notebook.training.batch_sentences == 128
+    changed = notebook.updated({"training": {"batch_tokens": 256}})
+    assert changed.training.batch_sentences is None
+
+
 def test_settings_that_fit_only_together_are_taken_together():
     config = Config().updated({"model": {"d_model": 30, "num_heads": 5}})
     assert config.model.num_heads == 5

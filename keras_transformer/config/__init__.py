@@ -89,6 +89,8 @@ class Config:
                 key: typed(f"{where}: {name}.{key}", value, types_of[key])
                 for key, value in part.items()
             }
+            if "batch_tokens" in converted:  # A preset may count sentences.
+                converted.setdefault("batch_sentences", None)
             try:
                 sections[name] = dataclasses.replace(section, **converted)
             except InputError as error:
