@@ -189,12 +189,12 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
         observer: Observer = TrainingNotes(run.config.training, say)
     else:
         observer = observe(run)
-    with contextlib.ExitStack() as stack:
-        measure = stack.enter_context(scorer)
-        asked = stack.enter_context(_stop_on_signal(say))
-        stop_requested = stack.enter_context(hosts.agreed_stop(asked))
-        stack.enter_context(contextlib.closing(observer))
-        try:
+    try:
+        with contextlib.ExitStack() as stack:
+            measure = stack.enter_context(scorer)
+            asked = stack.enter_context(_stop_on_signal(say))
+            stop_requested = stack.enter_context(hosts.agreed_stop(asked))
+            stack.enter_context(contextlib.closing(observer))
             fit(
                 run,
                 prepared,
@@ -205,16 +205,16 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
                 callbacks=callbacks,
                 verbose=verbose if hosts.is_chief() else 0,
             )
-        except Interrupted:
-            raise Interrupted(f"interrupted; {_goes_on(run)}") from None
-        except OSError as error:
-            reason = disk_error(error)
-            # Writers name the file; a tracker's lost connection names none.
-            if reason is None or error.filename is None:
-                raise
-            raise InputError(
-                f"{error.filename}: {reason}; {_goes_on(run)}"
-            ) from error
+    except Interrupted:
+        raise Interrupted(f"interrupted; {_goes_on(run)}") from None
+    except OSError as error:
+        reason = disk_error(error)
+        # Writers name the file; a tracker's lost connection names none.
+        if reason is None or error.filename is None:
+            raise
+        raise InputError(
+            f"{error.filename}: {reason}; {_goes_on(run)}"
+        ) from error
 
 
 def _goes_on(run):
@@ -251,6 +251,8 @@ def _stop_on_signal(say):
 
     def is_asked():
         nonlocal is_watched
+        if asked and not is_watched:  # Swallowed by Keras, which was tracing.
+            raise Interrupted
         is_watched = True
         # Not said by the handler, which may have interrupted a write to stderr.
         if asked and not told:
@@ -266,6 +268,11 @@ def _stop_on_signal(say):
     before = [signal.signal(number, ask) for number in numbers]
     try:
         yield is_asked
+    except Exception:
+        # What it swallows leaves a graph that can't be built, or run.
+        if asked and not is_watched:
+            raise Interrupted from None
+        raise
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)

@@ -1,5 +1,6 @@
 """`train` and what it gives, on the toy corpus."""
 
+import contextlib
 import random
 import re
 import signal
@@ -229,6 +230,22 @@ def test_a_signal_stops_after_a_step_or_before_the_first():
         with pytest.raises(KeyboardInterrupt) as stopped:
             signal.raise_signal(signal.SIGINT)
         assert stopped.type is KeyboardInterrupt
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_signal_that_keras_swallows_stops_as_well(fails):
+    def trace(is_asked):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        if fails:
+            raise ValueError("None values not supported.")
+        is_asked()
+
+    with (
+        pytest.raises(Interrupted),
+        training._stop_on_signal(print) as is_asked,
+    ):
+        trace(is_asked)
 
 
 def test_handlers_that_are_not_pythons_stay(monkeypatch):
