@@ -216,10 +216,11 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
             reason = reason.replace(file.name, "").strip()
             raise InputError(f"{path}: damaged .po file {reason}") from None
     for entry in catalog:
-        if entry.msgid_plural and not entry.msgstr_plural:
+        if bool(entry.msgid_plural) != bool(entry.msgstr_plural):
+            # polib would write no msgid_plural that is empty.
+            lacks = "msgstr[0]" if entry.msgid_plural else "msgid_plural"
             raise InputError(
-                f"{path}: damaged .po file (no msgstr[0] of "
-                f"{shown(entry.msgid)})"
+                f"{path}: damaged .po file (no {lacks} of {shown(entry.msgid)})"
             )
     return catalog
 

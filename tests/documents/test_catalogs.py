@@ -458,6 +458,12 @@ def test_entities_are_not_expanded(tmp_path, content):
         ),
         (
             "a.po",
+            'msgid "a"\nmsgid_plural ""\nmsgstr[0] ""\nmsgstr[1] ""\n',
+            {},
+            "no msgid_plural of 'a'",
+        ),
+        (
+            "a.po",
             'msgid ""\nmsgstr "Language: fr_FR\\n"\n',
             {},
             "its Language must be de. Received: fr_FR",
