@@ -30,9 +30,11 @@ _SUFFIXES = {
 }
 # Of documents that would be damaged line by line.
 UNREAD = set(
-    ".adoc .arb .ass .dfxp .ftl .ini .ipynb .json .mdx .odt .org .plist "
-    ".properties .qmd .resw .resx .rmd .rst .rtf .strings .stringsdict .svg "
-    ".tex .textile .toml .ts .ttml .xcstrings .xml .yaml .yml".split()
+    ".adoc .arb .asciidoc .ass .dfxp .dita .docbook .ftl .ini .ipynb .json "
+    ".json5 .jsonc .jsx .lrc .mdown .mdx .mkd .odt .org .php .plist "
+    ".properties .qmd .rest .resw .resx .rmd .rst .rtf .sbv .smi .ssa .strings "
+    ".stringsdict .sub .svg .tbx .tex .textile .toml .ts .ttml .vue .wxl .xht "
+    ".xcstrings .xml .yaml .yml".split()
 )
 
 

@@ -85,6 +85,7 @@ def test_any_file_can_be_taken_by_lines(run, write, tmp_path, succeed):
         ("a.srt", SRT, ["--output", "b.srt.gz"], ["b.srt.gz: a document"]),
         ("a.JSON", '{"a": "one"}', [], ["a.JSON: not a known", "lines, csv"]),
         ("a.xhtml", "<b>a</b>", ["--field", "a"], ["Received: html"]),
+        ("a.ssa", "[Script Info]\n", [], ["a.ssa: not a known"]),
         ("a.arb.xz", '{"a": "one"}', [], ["a.arb.xz: not a known"]),
         ("a.srt.gz", SRT, [], ["a.srt.gz: not a known", "unpacked"]),
         ("a.csv", "a\n1\n", [], ["--field NAME of a"]),
