@@ -435,9 +435,8 @@ def _has_letters(mark):
 
 def _formatting(run):
     """What tells the formatting of runs apart."""
-    properties = run.find(f"{_W}rPr")
     return "".join(
         f"{child.tag}{sorted(child.attrib.items())}"
-        for child in (() if properties is None else properties.iter())
+        for child in run.iterfind(f"{_W}rPr//*")
         if child.tag not in _OF_SPELLING
     )

@@ -115,6 +115,9 @@ def raised(text):
 FORM = f"<w:sdt><w:sdtPr/><w:sdtContent>{run('Ann')}</w:sdtContent></w:sdt>"
 LINK = f"<w:hyperlink>{run('a')}<w:r><w:br/></w:r>{run('b')}</w:hyperlink>"
 FIELD = f'<w:fldSimple w:instr="REF">{run("Table")}</w:fldSimple>'
+SPELLED = run("gram starts").replace(
+    "<w:t", '<w:rPr><w:lang w:val="en-US"/></w:rPr><w:t', 1
+)
 RUBY = f"<w:r><w:ruby><w:rubyBase>{run('字')}</w:rubyBase></w:ruby></w:r>"
 BOX = f"<w:r><w:pict><w:p>{run('Box')}</w:p></w:pict></w:r>"
 
@@ -251,6 +254,8 @@ NESTED = (
             ["A <x2>red</x2>"],
             0,
         ),
+        # The language that a run is spelled in is no formatting.
+        (run("The pro") + SPELLED + run(" now"), ["The program starts now"], 0),
         (run("See ") + FIELD, ["See <x2>Table</x2>"], 0),
         (run("A ") + RUBY, ["A <x2/>"], 1),
         (run("A ") + BOX, ["A <x2/>", "Box"], 0),
