@@ -38,7 +38,7 @@ _PLACEHOLDERS_CHANGED = "with changed placeholders"
 # Elements whose content is text; that of others is a code.
 _AROUND_TEXT = ("g", "hi", "mrk", "pc")
 # Codes that begin something, and those that end it.
-_ENDS = {"bpt": "ept", "bx": "ex", "sc": "ec"}
+_ENDS = {"bpt": "ept", "bx": "ex", "sc": "ec", "sm": "em"}
 # States of XLIFF 1.2 and 2 in which a target is none yet.
 UNTRANSLATED = {"new", "needs-translation", "initial"}
 _XML = "{http://www.w3.org/XML/1998/namespace}"

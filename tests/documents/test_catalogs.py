@@ -248,12 +248,14 @@ PAIRED = {
     "a.xlf": '<bpt id="1" rid="1"/>red{}<ept id="2" rid="1"/>',
     "a.sdlxliff": '<bx id="1" rid="1"/>red{}<ex id="2" rid="1"/>',
     "a.xliff": '<sc id="1"/>red{}<ec startRef="1"/>',
+    "b.xliff": '<sm id="1" type="comment"/>red{}<em startRef="1"/>',
 }
 
 
 @pytest.mark.parametrize("name", PAIRED)
 def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
-    content = {"a.tmx": TMX, "a.xliff": XLIFF_2}.get(name, XLIFF_1)
+    content = XLIFF_2 if name.endswith(".xliff") else XLIFF_1
+    content = TMX if name == "a.tmx" else content
     inline = "the " + PAIRED[name].format(" <ph/>button")
     document = read(tmp_path, name, content.replace("Open", inline))
     assert document.texts[0] == "the <x1>red <x2/>button</x1>"
