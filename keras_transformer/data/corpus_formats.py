@@ -51,6 +51,8 @@ _SIDES = {
 }
 # Elements that hold markup as the file had it, and those of no markup.
 _NATIVE = {"bpt", "ept", "ph", "it", "ut", "hi", "sub", "mrk"}
+# States of a target that nobody has checked, such as those of `documents`.
+_UNCHECKED = UNTRANSLATED | {"needs-review-translation"}
 _JSON_BYTES = 1 << 22  # of a line
 _DEEPEST = 100  # elements in each other; Python ends at a thousand calls
 
@@ -190,7 +192,7 @@ def _xliff(file, path):
         states = {element.get("state")}
         if target is not None:
             states.add(target.get("state"))
-        if target is None or states & UNTRANSLATED:
+        if target is None or states & _UNCHECKED:
             yield {}
             continue
         languages: dict[str, str] = {}

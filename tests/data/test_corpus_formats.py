@@ -41,6 +41,8 @@ XLIFF_1 = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
 <trans-unit id="1"><source>Open</source><target>Öffnen</target></trans-unit>
 <trans-unit id="2"><source>Save</source></trans-unit>
 <trans-unit id="3"><source>Go</source><target state="new">Go</target>
+</trans-unit><trans-unit id="5"><source>Close</source>
+<target state="needs-review-translation">Nahe</target>
 </trans-unit><trans-unit id="4">
 <source>The <g id="1">end</g><x id="2"/></source>
 <target>Das <g id="1">Ende</g><x id="2"/></target></trans-unit>
@@ -120,7 +122,7 @@ def test_units_without_both_texts_are_counted(write):
     assert list(file_pairs(file)) == [("", ""), ("a", "b"), ("a", "b")]
     file = CorpusFile(write("a.xlf", XLIFF_1))
     found = [any(pair) for pair in file_pairs(file)]
-    assert found == [True, False, False, True]
+    assert found == [True, False, False, False, True]
 
 
 def test_elements_may_be_in_each_other_to_any_depth(write):
