@@ -255,9 +255,10 @@ def _jsonl(file, path):
         if len(unit) > 2:
             unit.pop("id", None)  # A number, rather than Indonesian.
         if len(unit) < 2:
+            kinds = (f"{key}: {type(row[key]).__name__}" for key in row)
             raise InputError(
-                f"{where}: no two texts. Accepted: keys such as en and de, or "
-                f"source and target. Received: {', '.join(row)}"
+                f"{where}: no two texts. Accepted: strings with keys such as "
+                f"en and de, or source and target. Received: {', '.join(kinds)}"
             )
         yield unit
 
