@@ -9,6 +9,7 @@ Guide for the 42 columns of a line.
 """
 
 import bisect
+import collections
 import dataclasses
 import html
 import itertools
@@ -235,13 +236,15 @@ def _begins_turn(line):
 
 def _nested(opening, closing):
     """Closing tags in the order in which they end what is open."""
-    names = re.findall(r"<(\w+)", opening)
-    places = {name: place for place, name in enumerate(names)}
+    places = collections.defaultdict(list)
+    for place, name in enumerate(re.findall(r"<(\w+)", opening)):
+        places[name].append(place)
 
-    def place(tag):
-        return places.get(tag.strip("</>").lower(), -1)
+    def last_place(tag):
+        same = places[tag.strip("</>").lower()]
+        return same.pop() if same else -1
 
-    return sorted(closing, key=place, reverse=True)
+    return sorted(closing, key=last_place, reverse=True)
 
 
 def _seconds(code):

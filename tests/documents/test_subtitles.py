@@ -67,6 +67,10 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
         ("Hello <b>my <i>world</i></b>", "<b><i>HELLO MY WORLD</i></b>"),
         ("<i>Hello</i>", "<i>HELLO</i>"),
         ("<i>Hello</i> and <b>you</b>", "<i><b>HELLO AND YOU</b></i>"),
+        (
+            "<i>A <b>b</b></i> and <i>c</i>",
+            "<i><b><i>A B AND C</i></b></i>",
+        ),
         ("If x < 3 and y > 2", "IF X < 3 AND Y > 2"),
         ("Hello<br>there", "HELLO THERE"),
         ("Hello\\Nthere", "HELLO THERE"),
