@@ -24,6 +24,7 @@ from keras_transformer.documents.document import LARGEST, installed, read_text
 from keras_transformer.documents.markup import (
     conversions_in_order,
     find_marks,
+    markup_pattern,
     unused_tag,
 )
 from keras_transformer.errors import InputError, shown
@@ -35,6 +36,7 @@ from keras_transformer.languages import (
 from keras_transformer.system.files import read_bytes
 
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
+_CHOICES = "of a choice by number or kind"
 # Elements whose content is text; that of others is a code.
 _AROUND_TEXT = ("g", "hi", "mrk", "pc")
 # Codes that begin something, and those that end it.
@@ -60,6 +62,14 @@ def keeps_placeholders(source: str, translation: str) -> bool:
         for marks in [[text[m.start : m.end] for m in find_marks(text)]]
     )
     return found == kept
+
+
+def _is_choice(text):
+    """True if all words of a text are in ICU's choice, which is one mark."""
+    has_choice = re.search(r"\{\s*\w+\s*,\s*(?:plural|select|choice)", text)
+    return has_choice and not any(
+        map(str.isalpha, markup_pattern().sub("", text))
+    )
 
 
 class _Catalog:
@@ -92,7 +102,9 @@ class _Catalog:
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         for (source, place), text in zip(self._messages, texts, strict=True):
-            if keeps_placeholders(source, text):
+            if _is_choice(source):
+                self.skipped[_CHOICES] += 1
+            elif keeps_placeholders(source, text):
                 self._fill(place, text)
             else:
                 self.skipped[_PLACEHOLDERS_CHANGED] += 1

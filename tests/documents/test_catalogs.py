@@ -107,6 +107,16 @@ def test_a_lost_placeholder_leaves_the_message_alone(tmp_path):
     assert document.skipped == {"with changed placeholders": 2}
 
 
+def test_a_choice_is_no_translation_of_its_own(tmp_path):
+    choice = "{n, plural, =0 {none} other {{n} of <x id='1'/>}}"
+    content = XLIFF_1.replace("Open", choice).replace("Save", "{n}")
+    document = read(tmp_path, "a.xlf", content)
+    again = rewritten(document, document.texts)
+    assert again.count("<target state=") == 2
+    assert again.count("plural") == 1
+    assert document.skipped == {"of a choice by number or kind": 1}
+
+
 def test_one_plural_form_is_that_of_all_numbers(tmp_path):
     content = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
     document = read(tmp_path, "zh.po", content)
