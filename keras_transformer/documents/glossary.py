@@ -40,6 +40,9 @@ _UNSPACED = (
 # Of a word: the ending that a form of it may lack, and have more.
 _FEWEST_LETTERS, _LOST, _MORE = 4, 2, 3
 
+# Characters that are another's in other texts, and a hyphen that isn't seen.
+_SPELLED = str.maketrans("’\u2010\u2011", "'--", "\u00ad")
+
 # What it is to be translated by isn't blank.
 _ANNOTATED = re.compile(
     rf"({OPENING_SYMBOL}|){TERM_START}([^⟨⟩]*)"
@@ -76,8 +79,9 @@ class Found(NamedTuple):
 def words_of(text: str) -> list[Word]:
     """The words of a text, in order.
 
-    A hyphen or a dot within a word is part of it: `file.txt`. In scripts that
-    put no spaces between words each character is one.
+    A hyphen or a dot within a word is part of it: `file.txt`, and so is the end
+    of `C++` and `C#`. In scripts that put no spaces between words each
+    character is one.
     """
     return [
         Word(match.start(), match.end(), match.lastgroup == "markup")
@@ -95,10 +99,11 @@ def _pattern():
         if unicodedata.category(character)[0] == "M"
     )
     letter = rf"[^\W{_UNSPACED}{marks}]"
-    letters = rf"{letter}+(?:[{marks}]+{letter}*)*"
+    letters = rf"{letter}+(?:[{marks}\u00ad]+{letter}*)*"
     return re.compile(
         rf"(?P<markup>{MARKUP})|[{_UNSPACED}][{marks}]*"
-        rf"|{letters}(?:[-.\u2010\u2011]{letters})*|\S",
+        rf"|{letters}(?:[-.\u2010\u2011]{letters})*"
+        rf"(?:(?:\+\+|\#)(?!{letter}))?|\S",
         re.DOTALL,
     )
 
@@ -242,11 +247,16 @@ def _is_term(term):
 
 def _key(text, words):
     """What is the same for a term with and without spaces: Excel表格."""
-    return _composed(" ".join(text[word.start : word.end] for word in words))
+    return " ".join(_word(text, word) for word in words)
 
 
 def _folded(text, word):
-    return _composed(text[word.start : word.end]).casefold()
+    return _word(text, word).casefold()
+
+
+def _word(text, word):
+    """A word as it is compared, however it is encoded."""
+    return _composed(text[word.start : word.end]).translate(_SPELLED)
 
 
 def _composed(text):
@@ -374,7 +384,7 @@ def forms_of(
     """
     places = words_of(text)
     wanted, words = (
-        [side[w.start : w.end] for w in found]
+        [_word(side, w) for w in found]
         for side, found in ((term, words_of(term)), (text, places))
     )
     same = functools.partial(_is_form, exact=exact)

@@ -29,6 +29,9 @@ def annotate(terms, text):
         ("打开 File吧", ["打", "开", "File", "吧"]),
         ("हिन्दी में", ["हिन्दी", "में"]),
         ("l'été d’une", ["l", "'", "été", "d", "’", "une"]),
+        ("C++, C#-x #5 a#1 a+b", "C++ , C# - x # 5 a # 1 a + b".split()),
+        ("用C++写", ["用", "C++", "写"]),
+        ("Zell\xadbe\xadreich", ["Zell\xadbe\xadreich"]),
         ("⟨1⟩a⟨/1⟩ <b x='c'>d", ["⟨1⟩", "a", "⟨/1⟩", "<b x='c'>", "d"]),
         ("", []),
     ],
@@ -46,6 +49,8 @@ TERMS = [
     ("文件", "file"),
     ("Excel 表格", "sheet"),
     ("C++", ""),
+    ("C", "Ce"),
+    ("user's e-mail", "Post"),
 ]
 
 
@@ -66,7 +71,11 @@ TERMS = [
         ("Save As... it", "⟨t⟩Save As...⟨=⟩Speichern unter…⟨/t⟩ it"),
         ("打开文件夹", "打开⟨t⟩文件⟨=⟩file⟨/t⟩夹"),
         ("打开Excel表格", "打开⟨t⟩Excel表格⟨=⟩sheet⟨/t⟩"),
-        ("In C++", "In ⟨t⟩C++⟨=⟩C++⟨/t⟩"),
+        ("In C++, C#", "In ⟨t⟩C++⟨=⟩C++⟨/t⟩, C#"),
+        (
+            "User’s e\u2011mail, us\xader's e-mail",
+            "⟨t⟩User’s e\u2011mail⟨=⟩Post⟨/t⟩, ⟨t⟩us\xader's e-mail⟨=⟩Post⟨/t⟩",
+        ),
         ("⟨1⟩cell⟨/1⟩ ⟨2/⟩", "⟨1⟩⟨t⟩cell⟨=⟩Zelle⟨/t⟩⟨/1⟩ ⟨2/⟩"),
         ("cell ⟨1/⟩ range", "⟨t⟩cell⟨=⟩Zelle⟨/t⟩ ⟨1/⟩ range"),
         ("<cell cell=1>{cell}", "<cell cell=1>{cell}"),
@@ -145,6 +154,8 @@ def test_ten_thousand_terms_take_less_than_a_translation():
         ("打开文件夹", "文件", True, True),
         ("wahr und falsch", "UND", False, False),
         ("die Funktion UND", "UND", True, True),
+        ("l’E\u2011Mail", "l'E-Mail", True, True),
+        ("die Ze\xadlle", "Zelle", True, True),
         ("", "Zelle", False, False),
     ],
 )
