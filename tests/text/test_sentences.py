@@ -55,6 +55,7 @@ CASES = {
         "Ludwig XIV. war König. |Er starb.",
         "Hallo! |Wie geht's? |Gut.",
         "Äpfel, Birnen usw. sind Obst. |Ja.",
+        "Die Fa. Meier u. Söhne kam. |Gut.",
     ],
     "fr": [
         "M. Dupont est là. |Il attend.",
