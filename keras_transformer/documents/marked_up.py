@@ -50,7 +50,7 @@ _ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?|===)[ \t]+\S")
 # What would be read as markup where it was escaped or isn't any.
 _SPECIAL = re.compile(
-    r"[\\*`\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~(?=~)|#(?=#*$)"
+    r"[\\*`\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~(?=~)|#$"
     r"|&(?=#?\w+;)"
 )
 # And what would begin another block.

@@ -154,6 +154,7 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ),
         ("2<sup>[31](a)</sup> is\n", ["2<xx1/> is"], None),
         ("as \\_\\_lt\\_\\_ is\n", ["as __lt__ is"], None),
+        ("# a #\\##\n", ["a ###"], "# a ##\\#\n"),
         ("> ## 1. Install\n\n1\\. b\n", ["1. Install", "1. b"], None),
         ("\ufeff# A title\n", ["A title"], None),
         (
@@ -260,7 +261,11 @@ def test_front_matter_stays_and_blocks_of_html_are_counted(markdown):
 
 @pytest.mark.parametrize(
     "content",
-    ["word **bold** and `c` [l](u)\n" * 2000, "[^a" * 20_000],
+    [
+        "word **bold** and `c` [l](u)\n" * 2000,
+        "[^a" * 20_000,
+        "a " + "#" * 60_000 + " b",
+    ],
 )
 def test_many_marks_of_markdown_take_no_quadratic_time(markdown, content):
     began = time.process_time()
