@@ -44,8 +44,21 @@ _AS_IS = re.compile(
 )
 # An address with a template of Jekyll or Hugo.
 _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
-# The first line of an alert of GitHub, Docusaurus or MkDocs.
-_ALERT = re.compile(r"\[!\w+\]|:::.*|(?:!!!|\?\?\?).*")
+# Attributes, as Python-Markdown, kramdown and Pandoc have them.
+_ATTRIBUTES = r"\{(?::| ?(?:[#.=]|data-|[\w-]+=))[^{}\n]*\}"
+# Templates of Jekyll and Hugo around code.
+_CODE_NAMES = r"(?:highlight|codeblock|mermaid)\b"
+# A line that stays: the head of an alert of GitHub or Obsidian, what begins or
+# ends a box, an include, a target of MyST, an import, templates or attributes.
+_STAYS = re.compile(
+    rf"(?P<code>\{{(?:\{{[<%]|%)-? *{_CODE_NAMES}|-+8<-+$)"
+    r"|\[!\w+\](?![(\[:])|:::|///|!!!|\?\?\?|-+8<-|\([^()\s]+\)=[ \t]*$"
+    r"|import (?:.* from )?(?:'[^'\n]*'|\"[^\"\n]*\");?[ \t]*$"
+    rf"|(?:(?:{_ATTRIBUTES}|\{{%[^{{}}\n]*%\}}|\{{\{{[<%][^{{}}\n]*[>%]\}}\}})"
+    r"[ \t]*)+$",
+    re.MULTILINE,
+)
+_CODE_ENDS = re.compile(rf"(?:%-? *end|\{{\{{[<%] */ *){_CODE_NAMES}|-8<-")
 # The head of an admonition or a tab of MkDocs, whose body is indented.
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?|===)[ \t]+\S")
 # What would be read as markup where it was escaped or isn't any.
@@ -138,14 +151,6 @@ class Markdown:
         start, end = -1, place
         lines = [line.strip() for line in token.content.split("\n")]
         children = token.children
-        if _ALERT.fullmatch(lines[0]):
-            end = self._content.find(lines.pop(0), end, last)
-            if not lines:
-                return _Inline("", {}, end, end, is_cell)
-            breaks = [child.type.endswith("break") for child in children]
-            children = children[breaks.index(True) + 1 :]
-            if len(lines) > 1 and lines[-1] == ":::":
-                del lines[-1], children[-2:]
         # A tab before a line has become spaces.
         for line in lines:
             found = self._content.find(line, end, last)
@@ -190,6 +195,8 @@ def _parser(markdown_it):
     ends = {"alt": ["paragraph", "reference"]}
     parser.block.ruler.before("reference", "note", note, ends)
     parser.block.ruler.before("code", "admonition", _admonition)
+    ends = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("code", "stays", _stays, ends)
     parse = parser.helpers.parseLinkDestination
 
     def address(text, start, end):
@@ -234,6 +241,21 @@ def _admonition(state, start, end, silent):
         state.blkIndent, state.level = indent - 4, state.level - 1
         state.lineMax = end
         state.line = last
+    return True
+
+
+def _stays(state, start, end, silent):
+    """A rule of markdown-it: a line that stays, or all lines of a code."""
+    place = state.bMarks[start] + state.tShift[start]
+    found = _STAYS.match(state.src, place)
+    if not found or state.is_code_block(start):
+        return False
+    if not silent:
+        last = found.end()
+        if found["code"]:
+            ends = _CODE_ENDS.search(state.src, last, state.eMarks[end - 1])
+            last = ends.end() if ends else state.eMarks[end - 1]
+        state.line = start + 1 + state.src.count("\n", place, last)
     return True
 
 

@@ -127,6 +127,29 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ("> [!NOTE]  \n> a\n> b\n", ["a b"], "> [!NOTE]  \n> a b\n"),
         (":::tip A\nMy\ntip.\n:::\n", ["My tip."], ":::tip A\nMy tip.\n:::\n"),
         (":::tip\n\nMy tip.\n\n:::\n", ["My tip."], None),
+        (":::a\n\nB.\n\n- c\n- d\n:::\n\nE.\n", ["B.", "c", "d", "E."], None),
+        ("::::a\nb\n:::c\n# d\n:::\n::::\nE\n", ["b", "d", "E"], None),
+        ("> [!a]- b\n> c\n\n[!d](e)\n", ["c", "<x1>!d</x1>"], None),
+        ("A\n{: .b }\n\n- c\n{#d}\n\n{e=f .g}\nh\n", ["A", "c", "h"], None),
+        (
+            "A\n{{< b >}}\nc\n{{% /b %}}{% d e=f %}\n{{ g }}\nh\n",
+            ["A", "c", "{{ g }} h"],
+            "A\n{{< b >}}\nc\n{{% /b %}}{% d e=f %}\n{{ g }} h\n",
+        ),
+        (
+            "> {% highlight a %}\n> b\n>\n> c\n> {%- endhighlight %}\n> D\n\n"
+            "{{<highlight a>}}b{{</highlight>}}\nE\n\n{% mermaid %}\nf\n",
+            ["D", "E"],
+            None,
+        ),
+        (
+            "A\n--8<-- 'b'\n\n--8<--\nc\n--8<--\nd\n/// e | f\ng\n///\n",
+            ["A", "d", "g"],
+            None,
+        ),
+        ("(a-b)=\n# c\n(d)\n=\n", ["c", "(d)"], None),
+        ("import A from 'b';\nimport \"c\"\nd\n", ["d"], None),
+        ("import a\nfrom 'b'\n", ["import a from 'b'"], "import a from 'b'\n"),
         ('!!! note "A"\n    Of use.\n', ["Of use."], None),
         (
             "??? n\n\n    One\n    two.\n\n    - a\n\n            b\n\nEnd.\n",
