@@ -36,16 +36,20 @@ _NOTE = re.compile(r"(?:\[\^[^\]\s]+\]|\*\[[^\]\n]+\])?: +")
 _LABEL = re.compile(rf"\[[ xX]\] +|{_NOTE.pattern}")
 # A formula, as GitHub and Pandoc have them.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
-# It, a backslash that breaks a line, a table of contents of GitLab, or an
-# address in brackets.
+# Attributes, as Python-Markdown, kramdown and Pandoc have them.
+_ATTRIBUTES = r"\{(?::| ?(?:[#.=]|data-|[\w-]+=))[^{}\n]*\}"
+_WITH_ATTRIBUTES = ("link_close", "image", "code_inline")
+_LAST_ATTRIBUTES = re.compile(rf"(?<=\S)[ \t]+{_ATTRIBUTES}$")
+# A formula, a table of contents of GitLab, an address in brackets, a backslash
+# that breaks a line, or attributes.
 _AS_IS = re.compile(
-    rf"{_MATH.pattern}|\\\n[ \t]*|\[\[_TOC_\]\]"
+    rf"{_MATH.pattern}|\[\[_TOC_\]\]"
     r"|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*|[^\s<>@\\]+@[\w.-]+)>"
+    r"|(?P<hardbreak>\\\n[ \t]*)"
+    rf"|(?P<attributes>(?<![{{$#%]){_ATTRIBUTES}(?!\}}))"
 )
 # An address with a template of Jekyll or Hugo.
 _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
-# Attributes, as Python-Markdown, kramdown and Pandoc have them.
-_ATTRIBUTES = r"\{(?::| ?(?:[#.=]|data-|[\w-]+=))[^{}\n]*\}"
 # Templates of Jekyll and Hugo around code.
 _CODE_NAMES = r"(?:highlight|codeblock|mermaid)\b"
 # A line that stays: the head of an alert of GitHub or Obsidian, what begins or
@@ -197,6 +201,7 @@ def _parser(markdown_it):
     parser.block.ruler.before("code", "admonition", _admonition)
     ends = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("code", "stays", _stays, ends)
+    parser.core.ruler.before("inline", "attributes", _without_attributes)
     parse = parser.helpers.parseLinkDestination
 
     def address(text, start, end):
@@ -259,13 +264,23 @@ def _stays(state, start, end, silent):
     return True
 
 
+def _without_attributes(state):
+    """A rule of markdown-it: attributes at the end of a heading stay there."""
+    for token in state.tokens:
+        if token.type == "inline":
+            token.content = _LAST_ATTRIBUTES.sub("", token.content)
+
+
 def _tagged(tokens) -> tuple[str, dict[str, str]]:
     """The text of inline tokens with tags, and what the tags stand for."""
-    text = ""
+    text = tag = ""
     marks: dict[str, str] = {}
     opened = []
     name = unused_tag("".join(token.content for token in tokens))
-    for token in tokens:
+    for before, token in itertools.pairwise([*tokens[:1], *tokens]):
+        if token.type == "attributes" and before.type in _WITH_ATTRIBUTES:
+            marks[tag] += token.content
+            continue
         if token.type == "html_inline":
             tag = re.sub(r"\n\s*", " ", token.content)
             marks[tag] = tag
@@ -303,7 +318,7 @@ def _as_is(state, silent):
     """A rule of markdown-it for what stays as it is."""
     found = _AS_IS.match(state.src, state.pos)
     if found and not silent:
-        kind = "hardbreak" if found[0][0] == "\\" else "as_is"
+        kind = found.lastgroup or "as_is"
         state.push(kind, "", 0).content = found[0].rstrip(" \t")
     state.pos = found.end() if found else state.pos
     return bool(found)

@@ -150,6 +150,13 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ("(a-b)=\n# c\n(d)\n=\n", ["c", "(d)"], None),
         ("import A from 'b';\nimport \"c\"\nd\n", ["d"], None),
         ("import a\nfrom 'b'\n", ["import a from 'b'"], "import a from 'b'\n"),
+        (
+            "# A { #a_b }\n\n[c](d){:e='*f*'} `g`{.h} ![](i){data-j} k{l=1}\n",
+            ["A", "<x1>c</x1> <x3/> <x4/> k<x5/>"],
+            None,
+        ),
+        ("| a { .b } |\n|--|\n| *c*{ .d } |\n", ["a", "<x1>c</x1><x3/>"], None),
+        ("A {{.B}} ${c=d} {{#e f=g}}\n", ["A {{.B}} ${c=d} {{#e f=g}}"], None),
         ('!!! note "A"\n    Of use.\n', ["Of use."], None),
         (
             "??? n\n\n    One\n    two.\n\n    - a\n\n            b\n\nEnd.\n",
