@@ -84,6 +84,8 @@ _LOOSE = re.compile(
 _BESIDE_LETTER = re.compile(
     r"(?<=\w)<(x+\d+)>(?=([^\w\s])?)|([^\w\s])?</(x+\d+)>(?=\w)"
 )
+# Tags that touch, where one mark ends and the next one begins.
+_TOUCHING = re.compile(r"(</x+\d+>|<x+\d+/>)(?=(<x+\d+/?>))")
 
 
 class _Inline(NamedTuple):
@@ -392,6 +394,13 @@ def _untagged(text, marks):
             star = mark.replace("_", "*")
             changed.setdefault(tag, star)
             changed.setdefault(closing, star)
+    for before, tag in _TOUCHING.findall(text):
+        ends, mark = (changed.get(t, marks.get(t, "")) for t in (before, tag))
+        if ends[-1:] == mark[:1] and mark in _EMPHASIS:
+            element = _EMPHASIS[mark]
+            changed |= {tag: f"<{element}>", f"</{tag[1:]}": f"</{element}>"}
+        elif ends[-1:] == mark[:1] == "`":
+            changed[tag] = f" {mark}"
 
     def link(found):
         if marks.get(found[1]) != "[":

@@ -87,6 +87,13 @@ def test_what_is_no_text_stays(markdown, newline):
         ("Open ~~`a`~~.", "打开<x1><x2/></x1>。", "打开<del>`a`</del>。"),
         ("**`a`** is", "<x1><x2/></x1>是", "<strong>`a`</strong>是"),
         ("*All* **of it**", "<x1>全</x1>，<x3>都</x3>", "*全*，**都**"),
+        ("A `b` or `c`", "选择<x1/><x2/>。", "选择`b` `c`。"),
+        (
+            "**A**: *b*, **c**, **d**",
+            "选<x1>甲</x1><x5>乙</x5><x7>丙</x7><x3>丁</x3>。",
+            "选**甲**<strong>乙</strong>**丙**<em>丁</em>。",
+        ),
+        ("_A_ _b_ c", "<x1>A</x1><x3>b</x3> c", "_A_<em>b</em> c"),
         (
             "Open the **file** [here](x.md).",
             "<x3>Hier</x3> die <x1>Datei</x1> öffnen.",
