@@ -36,6 +36,13 @@ _NOTE = re.compile(r"(?:\[\^[^\]\s]+\]|\*\[[^\]\n]+\])?: +")
 _LABEL = re.compile(rf"\[[ xX]\] +|{_NOTE.pattern}")
 # A formula, as GitHub and Pandoc have them.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
+# One of MathJax: it has a command or an index, or no word in parentheses. What
+# else is in escaped brackets is text.
+_INDEXED = r"[^\\_^]*(?:(?<![\s(\[])[_^]|\\[A-Za-z])"
+_TEX = (
+    rf"\\\[{_INDEXED}(?:[^\\]|\\[^\[\]])*\\\]|(?<![\w\]])\\\("
+    rf"(?:{_INDEXED}(?:[^\\]|\\[^()])*|(?:(?![A-Za-z]{{3}})[^\\])+)\\\)"
+)
 # Attributes, as Python-Markdown, kramdown and Pandoc have them.
 _ATTRIBUTES = r"\{(?::| ?(?:[#.=]|data-|[\w-]+=))[^{}\n]*\}"
 _WITH_ATTRIBUTES = ("link_close", "image", "code_inline")
@@ -43,7 +50,7 @@ _LAST_ATTRIBUTES = re.compile(rf"(?<=\S)[ \t]+{_ATTRIBUTES}$")
 # A formula, a table of contents of GitLab, an address in brackets, a backslash
 # that breaks a line, or attributes.
 _AS_IS = re.compile(
-    rf"{_MATH.pattern}|\[\[_TOC_\]\]"
+    rf"{_MATH.pattern}|{_TEX}|\[\[_TOC_\]\]"
     r"|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*|[^\s<>@\\]+@[\w.-]+)>"
     r"|(?P<hardbreak>\\\n[ \t]*)"
     rf"|(?P<attributes>(?<![{{$#%]){_ATTRIBUTES}(?!\}}))"

@@ -180,6 +180,13 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ("> ??? a\n>\n>     !!! b\n>         c\n>     d\n", ["c", "d"], None),
         (":warning: Stop at 1:20:30.\n", ["<x1/> Stop at 1:20:30."], None),
         ("Let $\\a_{1}$ and $x\\_y$.\n", ["Let <x1/> and <x2/>."], None),
+        ("\\(a_b \\cdot c\\) of \\(O(n)\\)\n", ["<x1/> of <x2/>"], None),
+        ("> \\[\n> \\sum_{a} b^*c*\n> \\] is\n", ["<x1/> is"], None),
+        (
+            "\\[no link\\] file\\(s\\) \\(not *a* _b_\\) \\[1\\]\\(c\\)\n",
+            ["[no link] file(s) (not <x1>a</x1> <x3>b</x3>) [1](c)"],
+            "\\[no link\\] file(s) (not *a* _b_) \\[1\\](c)\n",
+        ),
         ("So $$\n\\frac{a}{b} \\\\\nc\n$$ is.\n", ["So <x1/> is."], None),
         ("$5 or $10 and [[A page]].\n", ["$5 or $10 and <x1/>."], None),
         ("&lt;b&gt; or <b>x</b>\n", ["<x1/> or <b>x</b>"], None),
