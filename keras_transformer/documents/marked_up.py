@@ -47,10 +47,10 @@ _TEX = (
 _ATTRIBUTES = r"\{(?::| ?(?:[#.=]|data-|[\w-]+=))[^{}\n]*\}"
 _WITH_ATTRIBUTES = ("link_close", "image", "code_inline")
 _LAST_ATTRIBUTES = re.compile(rf"(?<=\S)[ \t]+{_ATTRIBUTES}$")
-# A formula, a table of contents of GitLab, an address in brackets, a backslash
-# that breaks a line, or attributes.
+# A formula, a table of contents of GitLab, a code of MyST with its role, an
+# address in brackets, a backslash that breaks a line, or attributes.
 _AS_IS = re.compile(
-    rf"{_MATH.pattern}|{_TEX}|\[\[_TOC_\]\]"
+    rf"{_MATH.pattern}|{_TEX}|\[\[_TOC_\]\]|\{{[\w:.+-]+\}}`[^`]+`(?!`)"
     r"|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*|[^\s<>@\\]+@[\w.-]+)>"
     r"|(?P<hardbreak>\\\n[ \t]*)"
     rf"|(?P<attributes>(?<![{{$#%]){_ATTRIBUTES}(?!\}}))"

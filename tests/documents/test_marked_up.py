@@ -163,6 +163,7 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
             None,
         ),
         ("| a { .b } |\n|--|\n| *c*{ .d } |\n", ["a", "<x1>c</x1><x3/>"], None),
+        ("In {ref}`a *b* <c>`, {d}`e``f`.\n", ["In <x1/>, {d}<x2/>."], None),
         ("A {{.B}} ${c=d} {{#e f=g}}\n", ["A {{.B}} ${c=d} {{#e f=g}}"], None),
         ('!!! note "A"\n    Of use.\n', ["Of use."], None),
         (
