@@ -229,32 +229,43 @@ def _parser(markdown_it):
 def _note(paragraph, state, start, end, silent):
     """A rule of markdown-it: a footnote is a paragraph, not an address.
 
-    An abbreviation or a definition is one, too.
+    An abbreviation or a definition is one, too. All but abbreviations go on
+    with what is indented.
     """
     place = state.bMarks[start] + state.tShift[start]
-    found = _NOTE.match(state.src, place) is not None
-    return found and (silent or paragraph(state, start, end, silent))
+    found = _NOTE.match(state.src, place)
+    if found and not silent:
+        paragraph(state, start, end, silent)
+        if found[0][0] != "*":
+            _indented(state, state.line, end)
+    return found is not None
 
 
 def _admonition(state, start, end, silent):
     """A rule of markdown-it: what is indented after a head is no code."""
     place = state.bMarks[start] + state.tShift[start]
+    return (
+        not state.is_code_block(start)
+        and _ADMONITION.match(state.src, place) is not None
+        and (silent or _indented(state, start + 1, end))
+    )
+
+
+def _indented(state, start, end):
+    """Reads indented lines as blocks; False where there are none."""
     indent = state.blkIndent + 4
-    last = start + 1
-    if state.sCount[start] >= indent or not _ADMONITION.match(state.src, place):
-        return False
+    last = start
     while last < end and (state.isEmpty(last) or state.sCount[last] >= indent):
         last += 1
-    if all(map(state.isEmpty, range(start + 1, last))):
+    if all(map(state.isEmpty, range(start, last))):
         return False
-    if not silent:
-        # Paragraphs end at the last line of all, not at that of a call.
-        state.lineMax, end = last, state.lineMax
-        state.blkIndent, state.level = indent, state.level + 1
-        state.md.block.tokenize(state, start + 1, last)
-        state.blkIndent, state.level = indent - 4, state.level - 1
-        state.lineMax = end
-        state.line = last
+    # Paragraphs end at the last line of all, not at that of a call.
+    state.lineMax, end = last, state.lineMax
+    state.blkIndent, state.level = indent, state.level + 1
+    state.md.block.tokenize(state, start, last)
+    state.blkIndent, state.level = indent - 4, state.level - 1
+    state.lineMax = end
+    state.line = last
     return True
 
 

@@ -213,6 +213,17 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
             ["A", "B <x1>c</x1> d", "e"],
             "A\n:   B *c* d\n: e\n",
         ),
+        (
+            "[^a]: B\n    c.\n\n    D.\n\n        e\n\n    - F\n\n    g\nH\n",
+            ["B c.", "D.", "F", "g", "H"],
+            "[^a]: B c.\n\n    D.\n\n        e\n\n    - F\n\n    g\nH\n",
+        ),
+        (
+            "> A\n> : B\n>\n>     C\n>     d\n\n    e\n",
+            ["A", "B", "C d"],
+            "> A\n> : B\n>\n>     C d\n\n    e\n",
+        ),
+        ("*[A]: b\n\n    c\n", ["b"], None),
         ("A\n*[HT ML]: b\n*[_]:  c\n", ["A", "b", "c"], None),
         ("*[a]: b*\n", ["<x1>[a]: b</x1>"], "*\\[a\\]: b*\n"),
         ("a[^1]\n[^1]: b\n[^c]: http://d\n", ["a<x1/>", "b"], None),
