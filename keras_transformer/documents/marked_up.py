@@ -637,6 +637,8 @@ def _with_characters(plain):
         found = html.unescape(match[0])
         if found == "\xad" or _MAY_BREAK.match(found):
             return ""  # Another word breaks elsewhere.
+        if match[0] in ("&lt", "&gt"):
+            return f"{match[0]};"
         # A tag stays with the entities of its attributes.
         if match[0].startswith("<") or set(found) & set("&<>"):
             return match[0]

@@ -421,6 +421,11 @@ def html(tmp_path, content):
             "© 2020 A AT&T &lt; &",
             "<p>© 2020 A AT&amp;T &lt; &amp;</p>",
         ),
+        (
+            "<p>1 &lt 2 &gt<a href='?b&lt=c'>d</a></p>",
+            "1 &lt; 2 &gt;<a href='?b&lt=c'>d</a>",
+            "<p>1 &lt; 2 &gt;<a href='?b&lt=c'>d</a></p>",
+        ),
         ("<p>Q&amp;A, &amp;lt;</p>", "Q&A, &amp;lt;", None),
         (
             "<p>See &quot;http://a.b/?c&amp;d=1&quot;, {e &amp;&#38; f} "
