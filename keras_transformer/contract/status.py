@@ -63,6 +63,7 @@ _CODE_OF_HTTP = {
     # Larger than the server takes: no other moment is better.
     413: Code.INVALID_ARGUMENT,
     500: Code.INTERNAL,
+    502: Code.UNAVAILABLE,  # Of a proxy whose server restarts.
 }
 
 

@@ -31,6 +31,7 @@ def test_statuses_with_several_codes_or_none():
     assert ServingError(Code.DATA_LOSS, "").http_status == 500
     assert ServingError(Code.RESOURCE_EXHAUSTED, "", 413).http_status == 413
     assert code_of_http(413) is Code.INVALID_ARGUMENT
+    assert code_of_http(502) is Code.UNAVAILABLE
     assert code_of_http(408) is Code.DEADLINE_EXCEEDED
     assert code_of_http(409) is code_of_http(418) is Code.UNKNOWN
 

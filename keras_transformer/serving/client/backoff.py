@@ -61,9 +61,9 @@ class Backoff:
         """Sends until it succeeds.
 
         Only what may pass is tried again: an overload (HTTP 429, gRPC
-        RESOURCE_EXHAUSTED), and a server that isn't there (503, UNAVAILABLE, a
-        lost connection). A request to translate changes nothing on the
-        server, so that a retry does no harm.
+        RESOURCE_EXHAUSTED), and a server that isn't there (502, 503,
+        UNAVAILABLE, a lost connection). A request to translate changes nothing
+        on the server, so that a retry does no harm.
 
         Args:
             send: without arguments; raises a `RequestError`.

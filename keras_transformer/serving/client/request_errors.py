@@ -60,7 +60,7 @@ class OverloadedError(RequestError):
 
 
 class UnavailableError(RequestError):
-    """Queues are full, or no server answers, HTTP 503, gRPC UNAVAILABLE.
+    """Queues are full, or no server answers, HTTP 502, 503, gRPC UNAVAILABLE.
 
     Also a connection that is refused, or lost before the answer was complete.
     Was retried.
