@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import re
+import socket
 import time
 
 import grpc
@@ -212,6 +213,25 @@ def test_a_port_that_is_taken(server):
     ):
         with pytest.raises(InputError, match="can't be bound to"):
             Server(ServerOptions(**options)).start()
+
+
+def test_clients_are_refused_while_models_load(toy_base, monkeypatch):
+    options = ServerOptions(
+        (ModelConfig("toy", toy_base),), port=0, rest_port=0
+    )
+    server = Server(options)
+    refused = []
+
+    def look():
+        for port in (server.port, server.rest_port):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port))
+            refused.append(port)
+
+    monkeypatch.setattr(server, "_check_models", look)
+    server.start()
+    server.stop(0)
+    assert len(refused) == 2
 
 
 def test_a_model_that_is_not_there(tmp_path):

@@ -152,6 +152,7 @@ class Server:
         self._rest: Any = None
         self._rest_thread: Any = None
         self._socket: Any = None
+        self._grpc_socket: Any = None
         self.port: int | None = None
         self.rest_port: int | None = None
         metrics = Metrics()
@@ -183,8 +184,7 @@ class Server:
                 be loaded.
         """
         try:
-            self._bind_rest()
-            self._prepare_grpc()
+            self._bind()
             self.core.store.start()
             self._check_models()
             if self._options.batching:
@@ -192,7 +192,7 @@ class Server:
             if self._socket is not None:
                 self._start_rest()
             if self._grpc is not None:
-                self._grpc.start()
+                self._start_grpc()
         except BaseException:
             self.stop(0)
             raise
@@ -218,8 +218,9 @@ class Server:
             stopped.wait(max(0.0, late - time.monotonic()))
         self.core.batcher.close(max(0.0, end - time.monotonic()))
         self.core.store.close(max(_LATE, end - time.monotonic()))
-        if self._socket is not None:
-            self._socket.close()
+        for bound in (self._socket, self._grpc_socket):
+            if bound is not None:
+                bound.close()
 
     def _models(self):
         if self._options.config_file is None:
@@ -278,31 +279,27 @@ class Server:
                 if records.is_file():
                     replay_full_batches(records, handle.servable, rows, threads)
 
-    def _bind_rest(self):
+    def _bind(self):
+        """Takes the ports, on which nothing listens yet."""
         options = self._options
-        if options.rest_port is None:
-            return
-        where = f"{options.host}:{options.rest_port}"
-        try:
-            family, _, _, _, address = socket.getaddrinfo(
-                options.host, options.rest_port, type=socket.SOCK_STREAM
-            )[0]
-            self._socket = socket.socket(family, socket.SOCK_STREAM)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind(address)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(
-                f"{where} can't be bound to: {reason}. Accepted: another "
-                "--rest_api_port"
-            ) from None
-        self.rest_port = self._socket.getsockname()[1]
+        if options.rest_port is not None:
+            self._socket = _bound(
+                options.host, options.rest_port, "--rest_api_port"
+            )
+            self.rest_port = self._socket.getsockname()[1]
+        if options.port is not None:
+            self._grpc_socket = _bound(options.host, options.port, "--port")
+            self.port = self._grpc_socket.getsockname()[1]
+            # Of the files that are left, a half is for REST, a quarter for
+            # models.
+            most = max(1, min(_MAX_CONNECTIONS, files_left() // 4))
+            self._grpc = grpc_server(self.core, self._health, most)
 
     def _start_rest(self):
         limits = self._options.limits
         # It warns of every client that doesn't speak HTTP.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
-        # The other files are for gRPC, see `_prepare_grpc`, and for models.
+        # The other files are for gRPC, see `_bind`, and for models.
         most = max(1, min(_MAX_CONNECTIONS, files_left() // 2))
         connections = ConnectionLimits(
             limits.receive_seconds, most, self.core.record
@@ -340,22 +337,19 @@ class Server:
             names = default_hosts(bound_to, self._options.host)
         return AllowedHosts(names)
 
-    def _prepare_grpc(self):
+    def _start_grpc(self):
         options = self._options
-        if options.port is None:
-            return
-        # Of the files that are left, a half is for REST, a quarter for models.
-        most = max(1, min(_MAX_CONNECTIONS, files_left() // 4))
-        self._grpc = grpc_server(self.core, self._health, most)
         host = f"[{options.host}]" if ":" in options.host else options.host
-        where = f"{host}:{options.port}"
+        # gRPC listens from now on, so a client is refused while models load.
+        self._grpc_socket.close()
         try:
-            self.port = self._grpc.add_insecure_port(where)
+            self._grpc.add_insecure_port(f"{host}:{self.port}")
         except RuntimeError:
             raise InputError(
-                f"{where} can't be bound to: it is in use, or no address of "
-                "this machine. Accepted: another --port"
+                f"{host}:{self.port} can't be bound to: it is in use. "
+                "Accepted: another --port"
             ) from None
+        self._grpc.start()
 
 
 class _RestServer(uvicorn.Server):
@@ -385,6 +379,26 @@ class _RestServer(uvicorn.Server):
             self._log = lambda line: None
         elif not (self.should_exit and "_start_serving" in context["message"]):
             loop.default_exception_handler(context)
+
+
+def _bound(host, port, option):
+    """A socket of an address, which is refused to clients until it listens."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        with contextlib.ExitStack() as stack:
+            bound = stack.enter_context(socket.socket(family))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            stack.pop_all()  # It stays open.
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{host}:{port} can't be bound to: {reason}. Accepted: another "
+            f"{option}"
+        ) from None
+    return bound
 
 
 def _parameters(options):
