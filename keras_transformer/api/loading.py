@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from keras_transformer.config.decoding import DecodingConfig
@@ -153,28 +153,38 @@ def _export(folder, placeholders):
     return SavedTranslator(folder, placeholders=placeholders)
 
 
+def model_of(address: str, **named: Any) -> tuple[str, dict]:
+    """The address of a server, and which model of it is meant.
+
+    Args:
+        address: of a server, also with `/v1/models/NAME` behind it.
+        **named: model, version and label, None where it isn't said.
+
+    Raises:
+        InputError: one of them differs from what the address says.
+    """
+    url = address
+    if match := _OF_MODEL.fullmatch(address):
+        url = match["server"]
+        for key in filter(match.group, named):
+            value = int(match[key]) if key == "version" else unquote(match[key])
+            if named[key] not in (None, value):
+                raise InputError(
+                    f"{address} names its {key}. Received: {named[key]!r}"
+                )
+            named[key] = value
+    named["model"] = named["model"] or SERVER_MODEL
+    return url, named
+
+
 def _served(address, of_server, timeout, placeholders):
     from keras_transformer.serving.client.remote_translator import (
         RemoteTranslator,
     )
 
-    url, options = address, dict(of_server)
-    if match := _OF_MODEL.fullmatch(address):
-        url = match["server"]
-        named = {
-            key: int(match[key]) if key == "version" else unquote(match[key])
-            for key in options
-            if match[key]
-        }
-        for key in named:
-            if options[key] not in (None, named[key]):
-                raise InputError(
-                    f"{address} names its {key}. Received: {options[key]!r}"
-                )
-        options |= named
-    options["model"] = options["model"] or SERVER_MODEL
+    url, named = model_of(address, **of_server)
     translator = RemoteTranslator(
-        url, **options, timeout=timeout, placeholders=placeholders
+        url, **named, timeout=timeout, placeholders=placeholders
     )
     # An unreachable server is an error now, and not with the first text.
     with translator.opened():

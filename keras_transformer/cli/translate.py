@@ -22,7 +22,7 @@ import pathlib
 import sys
 from typing import Any
 
-from keras_transformer.api.loading import SERVER_MODEL, SERVER_TIMEOUT
+from keras_transformer.api.loading import SERVER_TIMEOUT, model_of
 from keras_transformer.api.runs import run_config
 from keras_transformer.blank import is_blank
 from keras_transformer.cli.console import (
@@ -374,14 +374,18 @@ def _of_server(arguments, request):
 
     batch_size, greedy = fixed_search(arguments, BATCH_SIZE)
     timeout = arguments.timeout
-    translator = RemoteTranslator(
+    url, named = model_of(
         arguments.server,
-        arguments.model or SERVER_MODEL,
-        arguments.version,
-        arguments.label,
-        SERVER_TIMEOUT if timeout is None else timeout,
-        signature_of(request, greedy),
-        request.count,
-        None if request.markup == KEEP else request.placeholders,
+        model=arguments.model,
+        version=arguments.version,
+        label=arguments.label,
+    )
+    translator = RemoteTranslator(
+        url,
+        **named,
+        timeout=SERVER_TIMEOUT if timeout is None else timeout,
+        signature=signature_of(request, greedy),
+        count=request.count,
+        placeholders=None if request.markup == KEEP else request.placeholders,
     )
     return translator, batch_size

@@ -133,7 +133,7 @@ sys.exit(f"imported: {heavy}" if heavy else status)
 
 
 def test_without_tensorflow(url, source):
-    words = [url, "--model=toy", "--input", source]
+    words = [f"{url}/v1/models/toy", "--input", source]
     done = run_python("-c", WITHOUT_TENSORFLOW, *words)
     assert len(done.stdout.splitlines()) == len(LINES)
 
