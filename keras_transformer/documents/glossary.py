@@ -80,7 +80,7 @@ def words_of(text: str) -> list[Word]:
     """The words of a text, in order.
 
     A hyphen or a dot within a word is part of it: `file.txt`, and so is the end
-    of `C++` and `C#`. In scripts that put no spaces between words each
+    of `C++` and `F#`. In scripts that put no spaces between words each
     character is one.
     """
     return [
@@ -102,8 +102,8 @@ def _pattern():
     letters = rf"{letter}+(?:[{marks}\u00ad]+{letter}*)*"
     return re.compile(
         rf"(?P<markup>{MARKUP})|[{_UNSPACED}][{marks}]*"
-        rf"|{letters}(?:[-.\u2010\u2011]{letters})*"
-        rf"(?:(?:\+\+|\#)(?!{letter}))?|\S",
+        rf"|{letter}(?:\+\+|\#)(?!{letter})"
+        rf"|{letters}(?:[-.\u2010\u2011]{letters})*|\S",
         re.DOTALL,
     )
 

@@ -29,7 +29,10 @@ def annotate(terms, text):
         ("打开 File吧", ["打", "开", "File", "吧"]),
         ("हिन्दी में", ["हिन्दी", "में"]),
         ("l'été d’une", ["l", "'", "été", "d", "’", "une"]),
-        ("C++, C#-x #5 a#1 a+b", "C++ , C# - x # 5 a # 1 a + b".split()),
+        (
+            "C++, C#-x #5 a#1 ab# a+b",
+            "C++ , C# - x # 5 a # 1 ab # a + b".split(),
+        ),
         ("用C++写", ["用", "C++", "写"]),
         ("Zell\xadbe\xadreich", ["Zell\xadbe\xadreich"]),
         ("⟨1⟩a⟨/1⟩ <b x='c'>d", ["⟨1⟩", "a", "⟨/1⟩", "<b x='c'>", "d"]),
