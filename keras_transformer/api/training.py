@@ -251,7 +251,9 @@ def _stop_on_signal(say):
 
     def is_asked():
         nonlocal is_watched
-        if asked and not is_watched:  # Swallowed by Keras, which was tracing.
+        in_main = threading.current_thread() is threading.main_thread()
+        # Swallowed by Keras, which was tracing.
+        if asked and not is_watched and in_main:
             raise Interrupted
         is_watched = True
         # Not said by the handler, which may have interrupted a write to stderr.
