@@ -37,8 +37,11 @@ _LABEL = re.compile(rf"\[[ xX]\] +|{_NOTE.pattern}")
 # A formula, as GitHub and Pandoc have them.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
 # One of MathJax: it has a command or an index, or no word in parentheses. What
-# else is in escaped brackets is text.
-_INDEXED = r"[^\\_^]*(?:(?<![\s(\[])[_^]|\\[A-Za-z])"
+# else is in escaped brackets is text, as are three words in a row.
+_INDEXED = (
+    r"(?![^\\]*?[^\W\d_]{3} [^\W\d_]{3,} [^\W\d_]{3})"
+    r"[^\\_^]*(?:(?<![\s(\[])[_^]|\\[A-Za-z])"
+)
 _TEX = (
     rf"\\\[{_INDEXED}(?:[^\\]|\\[^\[\]])*\\\]|(?<![\w\]])\\\("
     rf"(?:{_INDEXED}(?:[^\\]|\\[^()])*|(?:(?![A-Za-z]{{3}})[^\\])+)\\\)"
@@ -58,18 +61,20 @@ _AS_IS = re.compile(
 # An address with a template of Jekyll or Hugo.
 _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
 # Templates of Jekyll and Hugo around code.
-_CODE_NAMES = r"(?:highlight|codeblock|mermaid)\b"
+_CODE_NAMES = r"(?:highlight|codeblock|mermaid)(?![\w-])"
 # A line that stays: the head of an alert of GitHub or Obsidian, what begins or
 # ends a box, an include, a target of MyST, an import, templates or attributes.
 _STAYS = re.compile(
-    rf"(?P<code>\{{(?:\{{[<%]|%)-? *{_CODE_NAMES}|-+8<-+$)"
-    r"|\[!\w+\](?![(\[:])|:::|///|!!!|\?\?\?|-+8<-|\([^()\s]+\)=[ \t]*$"
-    r"|import (?:.* from )?(?:'[^'\n]*'|\"[^\"\n]*\");?[ \t]*$"
+    rf"(?P<code>\{{(?:\{{[<%]|%)-? *{_CODE_NAMES}|(?P<cut>-+8<-+$))"
+    r"|(?P<alert>\[!\w+\](?![(\[:]))|:::|///+[ \t]*(?:[\w-]+[ \t]*)?(?:\||$)"
+    r"|(?P<head>!!!|\?\?\?)|-+8<-|\([^()\s]+\)=[ \t]*$"
+    r"|import (?:.* from )?['\"][@./][^'\"\n]*['\"];?[ \t]*$"
     rf"|(?:(?:{_ATTRIBUTES}|\{{%[^{{}}\n]*%\}}|\{{\{{[<%][^{{}}\n]*[>%]\}}\}})"
     r"[ \t]*)+$",
     re.MULTILINE,
 )
-_CODE_ENDS = re.compile(rf"(?:%-? *end|\{{\{{[<%] */ *){_CODE_NAMES}|-8<-")
+_CODE_ENDS = re.compile(rf"(?:%-? *end|\{{\{{[<%] */ *){_CODE_NAMES}")
+_CUT_ENDS = re.compile(r"-8<-+$", re.MULTILINE)
 # The head of an admonition or a tab of MkDocs, whose body is indented.
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?|===)[ \t]+\S")
 # What would be read as markup where it was escaped or isn't any.
@@ -273,21 +278,30 @@ def _stays(state, start, end, silent):
     """A rule of markdown-it: a line that stays, or all lines of a code."""
     place = state.bMarks[start] + state.tShift[start]
     found = _STAYS.match(state.src, place)
-    if not found or state.is_code_block(start):
+    if (
+        not found
+        or state.is_code_block(start)
+        or (found["alert"] and state.parentType != "blockquote")
+        or (found["head"] and silent)  # It may be text within a paragraph.
+    ):
         return False
     if not silent:
-        last = found.end()
-        if found["code"]:
-            ends = _CODE_ENDS.search(state.src, last, state.eMarks[end - 1])
-            last = ends.end() if ends else state.eMarks[end - 1]
+        last, stop = found.end(), state.eMarks[end - 1]
+        pattern = _CUT_ENDS if found["cut"] else _CODE_ENDS
+        # Without an end only the line stays, and so it is behind it.
+        if found["code"] and (pattern, stop) not in state.env:
+            if ends := pattern.search(state.src, last, stop):
+                last = ends.end()
+            else:
+                state.env[pattern, stop] = None
         state.line = start + 1 + state.src.count("\n", place, last)
     return True
 
 
 def _without_attributes(state):
     """A rule of markdown-it: attributes at the end of a heading stay there."""
-    for token in state.tokens:
-        if token.type == "inline":
+    for before, token in itertools.pairwise(state.tokens):
+        if before.type in ("heading_open", "td_open", "th_open"):
             token.content = _LAST_ATTRIBUTES.sub("", token.content)
 
 

@@ -145,8 +145,29 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
         ),
         (
             "> {% highlight a %}\n> b\n>\n> c\n> {%- endhighlight %}\n> D\n\n"
-            "{{<highlight a>}}b{{</highlight>}}\nE\n\n{% mermaid %}\nf\n",
-            ["D", "E"],
+            "{{<highlight a>}}b{{</highlight>}}\nE\n\n{% mermaid %}\nF\n",
+            ["D", "E", "F"],
+            None,
+        ),
+        # What only looks like one of these is text.
+        ("A\n\n---8<---\n\nB\n", ["A", "B"], None),
+        ("{{< highlight-box >}}\nA\n{{< /highlight-box >}}\n", ["A"], None),
+        (
+            "{% highlight a %}\n--8<-- 'b'\nc\n{% endhighlight %}\nD\n",
+            ["D"],
+            None,
+        ),
+        (
+            "- [!x] a\n\n/// a b\n",
+            ["[!x] a", "/// a b"],
+            "- \\[!x\\] a\n\n/// a b\n",
+        ),
+        ("A\n!!! B is\n??? c.\n", ["A !!! B is ??? c."], "A !!! B is ??? c.\n"),
+        ("import a from 'China'\n", ["import a from 'China'"], None),
+        ("Use {.name}\n", ["Use <x1/>"], None),
+        (
+            r"\[Rename a_b in all the files\]",
+            ["[Rename a_b in all the files]"],
             None,
         ),
         (
@@ -155,7 +176,7 @@ def test_emphasis_of_nothing_or_with_space_is_tidied(
             None,
         ),
         ("(a-b)=\n# c\n(d)\n=\n", ["c", "(d)"], None),
-        ("import A from 'b';\nimport \"c\"\nd\n", ["d"], None),
+        ("import A from '@b';\nimport \"./c\"\nd\n", ["d"], None),
         ("import a\nfrom 'b'\n", ["import a from 'b'"], "import a from 'b'\n"),
         (
             "# A { #a_b }\n\n[c](d){:e='*f*'} `g`{.h} ![](i){data-j} k{l=1}\n",
