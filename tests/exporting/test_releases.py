@@ -32,7 +32,7 @@ def unchecked(monkeypatch):
     def check(folder):
         assert (folder / layout.SAVED_MODEL).is_file()
         folders.append(folder)
-        return (CheckResult("session_loads", True, "done"),)
+        return (CheckResult("model_loads", True, "done"),)
 
     monkeypatch.setattr(releases, "check_in_fresh_process", check)
     return folders
