@@ -44,16 +44,17 @@ class Config:
 
     @classmethod
     def read(cls, folder: str | os.PathLike) -> "Config":
-        """The configuration that a run's folder holds.
+        """Reads `config.yaml` from a run's folder.
 
         Raises:
-            InputError: the file is missing, damaged or of unknown keys.
+            InputError: the file is missing or damaged, or `updated` refuses
+                its content.
         """
         path = pathlib.Path(folder) / "config.yaml"
         return cls().updated(read_yaml(path), str(path))
 
     def to_dict(self) -> dict:
-        """The same as JSON and YAML hold it."""
+        """Returns the sections as dicts that JSON and YAML can hold."""
         return {
             section: {
                 key: list(value) if isinstance(value, tuple) else value
@@ -63,15 +64,15 @@ class Config:
         }
 
     def to_yaml(self) -> str:
-        """As the file `config.yaml` of a run has it."""
+        """Returns the content of a run's `config.yaml`."""
         return yaml.safe_dump(self.to_dict(), sort_keys=False)
 
     def updated(self, values: dict, where: str = "configuration") -> "Config":
-        """A copy in which the named values of `values` replace this one's.
+        """Returns a copy with the given values replaced.
 
         Args:
-            values: `{section: {key: value}}`, any part of it.
-            where: what the values come from, named in error messages.
+            values: `{section: {key: value}}`, with any sections and keys.
+            where: the origin of the values, for error messages.
 
         Raises:
             InputError: unknown section or key, wrong type or refused value.
@@ -89,7 +90,8 @@ class Config:
                 key: typed(f"{where}: {name}.{key}", value, types_of[key])
                 for key, value in part.items()
             }
-            if "batch_tokens" in converted:  # A preset may count sentences.
+            if "batch_tokens" in converted:
+                # A preset's batch_sentences would take precedence.
                 converted.setdefault("batch_sentences", None)
             try:
                 sections[name] = dataclasses.replace(section, **converted)

@@ -25,7 +25,7 @@ from keras_transformer.symbols import SYMBOLS, leading_tags
 TokenizerKind = Literal[
     "auto", "word", "character", "space", "sentencepiece", "mixed"
 ]
-# Those whose vocabulary is a model of SentencePiece.
+# Tokenizers whose vocabulary is a SentencePiece model.
 SUBWORD_KINDS = ("sentencepiece", "mixed")
 FILTERS = ("script", "copies", "language", "numbers", "alignment")
 _LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
@@ -40,49 +40,52 @@ class DataConfig(Section):
 
     source_language: str = ""  # code of the language to translate from
     target_language: str = ""  # code of the language to translate into
-    # auto: mixed for zh and ja (a token for each of their characters,
-    # sentencepiece for what else is in the text), sentencepiece for
-    # everything else; space: text split before
+    # auto: mixed for zh and ja, sentencepiece for other languages; mixed: a
+    # token for each Chinese or Japanese character, SentencePiece for the rest
+    # of the text; space: text that is already tokenized
     source_tokenizer: TokenizerKind = "auto"
     target_tokenizer: TokenizerKind = "auto"
-    # None: 50,000 for words, characters and space, 16,000 for mixed, for
-    # SentencePiece by the training text, see `vocabulary_training.pieces_of`
+    # None: 50,000 for word, character and space, 16,000 for mixed; for
+    # sentencepiece it depends on the training text, see
+    # `vocabulary_training.pieces_of`
     source_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     target_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     # unigram or bpe: how SentencePiece finds its pieces
     sentencepiece_model: Literal["unigram", "bpe"] = "unigram"
     shared_vocabulary: bool = False  # one SentencePiece model for both sides
-    # Tokens that may stand before a source, such as <BT>; those of `FILE#TAG`
+    # Tokens that may precede a source, such as <BT>; tags given as `FILE#TAG`
     # are added
     source_tags: tuple[str, ...] = ()
-    # keep: tags and placeholders are text like the rest; symbols: a token
-    # stands for each, see `symbols`
+    # keep: tags and placeholders are ordinary text; symbols: each is replaced
+    # by a reserved token, see `symbols`
     markup: Literal["keep", "symbols"] = "keep"
-    # Regular expressions of markup beside tags, {name}, %s and addresses
+    # Regular expressions for markup other than tags, {name}, %s and addresses
     placeholders: tuple[str, ...] = ()
-    # Share of the pairs in whose sources terms have their translations beside
-    # them, so that a model learns to take those of a glossary; needs symbols
+    # Fraction of the pairs whose sources are annotated with the translations
+    # of some terms, so that the model learns to follow a glossary; requires
+    # markup: symbols
     term_share: Fraction = 0.0
-    lowercase: bool = False  # word tokenizers only; the notebooks do
-    # OpenCC t2s on the sides that are zh, unless the tag is of traditional
-    # characters: zh-Hant, zh-TW, zh-HK, zh-MO, yue
+    lowercase: bool = False  # word tokenizers only; the notebooks use it
+    # OpenCC t2s on Chinese sides, except tags for traditional characters:
+    # zh-Hant, zh-TW, zh-HK, zh-MO, yue
     simplify_chinese: bool = True
     max_length: PositiveInt = 100  # tokens a side, without start and end
     # longer side to shorter; 0: no limit
     max_length_ratio: Annotated[float, _LENGTH_RATIO] = 9.0
     remove_duplicates: bool = True  # exact duplicate pairs
-    # Training pairs to drop by their text: script, text not in its language's
-    # script; copies, sides that are the same; language, another language than
-    # a side's, needs the extra [filters]; numbers, those that differ;
-    # alignment, sides that don't translate each other by IBM model 1
+    # Checks that drop training pairs. script: a side isn't in its language's
+    # script; copies: the sides are the same; language: a side is in another
+    # language (requires the extra [filters]); numbers: the sides' numbers
+    # differ; alignment: the sides don't translate each other by IBM model 1
     filters: tuple[str, ...] = ()
-    # Training pairs to drop because a dev or held-out file has the same pair,
-    # the same source or either side; none: they are kept
+    # Training pairs to drop because a dev or held-out file has the same: none,
+    # pair, source, or side (either of the two)
     remove_leaked: Literal["none", "pair", "source", "side"] = "none"
-    # Languages of few pairs are repeated until their shares are n^(1/T), n the
-    # pairs of corpora with a tag; 1: as many as there are
+    # Temperature T: languages with few pairs are repeated until their shares
+    # are proportional to n^(1/T), n being the pairs of the corpora with the
+    # same tag; 1: no repetition
     temperature: Annotated[float, _TEMPERATURE] = 1.0
-    seed: Seed = 1  # of the dev pairs, the order and SentencePiece
+    seed: Seed = 1  # for the choice of dev pairs, the order and SentencePiece
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,7 +135,7 @@ class DataConfig(Section):
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols for markup and terms that are tokens of both sides."""
+        """Symbols for markup and terms, which both vocabularies reserve."""
         return SYMBOLS if self.markup == "symbols" else ()
 
     @property
@@ -142,7 +145,7 @@ class DataConfig(Section):
 
     @property
     def languages(self) -> tuple[str, str] | None:
-        """Both languages, None where one isn't named."""
+        """Both languages, or None if either isn't named."""
         both = self.source_language, self.target_language
         return both if all(both) else None
 
@@ -160,8 +163,8 @@ class DataConfig(Section):
 def is_pattern(value: str) -> bool:
     """True for a regular expression that doesn't match an empty text.
 
-    It is one of several in another: without flags for all of it, without named
-    groups, and without references to groups by their numbers.
+    The expression becomes an alternative of a larger one, so it may not have
+    global flags, named groups or references to groups by number.
     """
     try:
         if re.search(r"\\[1-9]|\(\?\(", value) or re.compile(value).groupindex:

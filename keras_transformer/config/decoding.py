@@ -13,9 +13,9 @@ from keras_transformer.config.validation import (
     at_most,
 )
 
-# Logits are divided by it, which must not give infinity.
+# Logits divided by the temperature must stay finite.
 _TEMPERATURE = Rule("0, or at least 1e-6", lambda x: x == 0 or x >= 1e-6)
-# Sums of probabilities are compared with it in float32.
+# Compared with cumulative probabilities in float32.
 _PROBABILITY = Rule("at least 1e-6, at most 1", lambda x: 1e-6 <= x <= 1)
 
 
@@ -28,8 +28,8 @@ class DecodingConfig(Section):
     length_penalty: Annotated[NonNegativeFloat, at_most(10)] = 1.0
     # average or gnmt: see `search.scoring`
     length_normalization: Literal["gnmt", "average"] = "average"
-    # Whether a sentence is done when beam_size hypotheses have ended, although
-    # a longer one may still score higher.
+    # Whether a sentence's search stops once beam_size hypotheses have ended,
+    # although a longer one may still score higher.
     early_stopping: bool = False
     # Output tokens allowed for a source of n tokens:
     # max_length_ratio * n + max_length_offset, never more than max_length,
@@ -37,26 +37,27 @@ class DecodingConfig(Section):
     max_length_ratio: NonNegativeFloat = 3.0
     max_length_offset: NonNegativeInt = 20
     max_length: Annotated[PositiveInt, at_most(1 << 20)] | None = None
-    # tokens before the end may come
+    # tokens before the end token may be generated
     min_length: Annotated[NonNegativeInt, at_most(1 << 20)] = 0
-    # no n-gram of this size repeats; 0: any
+    # n-grams of this size may not repeat; 0: no limit
     no_repeat_ngram_size: Annotated[NonNegativeInt, at_most(1000)] = 0
-    # on repeated log-probabilities; 1: none
+    # on the log-probabilities of repeated tokens; 1: none
     repetition_penalty: PositiveFloat = 1.0
-    # target tokens never generated; <unk> is what is unknown
+    # target tokens that are never generated; <unk> bans the unknown token
     banned_tokens: tuple[str, ...] = ()
     replace_unknown: bool = False  # by the source word attended to most
-    # 0: search; else sample, one hypothesis, from logits divided by it
+    # 0: search; otherwise one hypothesis is sampled, from the logits divided
+    # by the temperature
     temperature: Annotated[float, _TEMPERATURE] = 0.0
-    # sample from so many tokens; 0: all
+    # sample from this many of the most probable tokens; 0: all
     top_k: Annotated[NonNegativeInt, at_most(1 << 30)] = 0
-    # sample from this fraction of probability
+    # sample from the most probable tokens with this total probability
     top_p: Annotated[float, _PROBABILITY] = 1.0
     sampling_seed: NonNegativeInt = 1  # same seed, same draws
-    # of products with weights; or bfloat16, or int8
+    # of matrix products with weights: float32, bfloat16 or int8
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
-    # language code, such as >>cmn_Hans<<, before each source without one, for
-    # models that have such tokens; "": as the run was imported
+    # language code such as >>cmn_Hans<<, put before each source that has none,
+    # for models with such tokens; "": the code chosen when the run was imported
     source_prefix: str = ""
     # whether a text is split into sentences, which are translated one by one
     # and joined, or kept as it is

@@ -36,28 +36,33 @@ class ModelConfig(Section):
     # pre: the notebooks' model; post: the paper's
     norm: Literal["pre", "post"] = "pre"
     layer_norm_epsilon: PositiveFloat = 1e-6  # added to the variance
-    # none, target (with output) or all
+    # none; target: the target embedding and the output layer share weights;
+    # all: the source embedding does, too
     tied_embeddings: Literal["none", "target", "all"] = "none"
     output_bias: bool = False  # whether a tied output layer has a bias
-    # sinusoidal: the paper's; tensor2tensor: with the timescales of its code,
-    # as Marian and OpenNMT have them; learned
+    # sinusoidal: the paper's; tensor2tensor: sinusoidal with the timescales of
+    # its code, as in Marian and OpenNMT; learned
     positions: Literal["sinusoidal", "tensor2tensor", "learned"] = "sinusoidal"
-    # of the first token, unless learned
+    # position of the first token, unless positions are learned
     first_position: Annotated[NonNegativeInt, at_most(1 << 20)] = 0
-    source_start: bool = True  # whether the source's start token is seen
-    source_end: bool = True  # whether its end token is
-    # positions, start and end tokens included
+    source_start: bool = True  # whether the encoder reads the start token
+    source_end: bool = True  # whether the encoder reads the end token
+    # positions, including start and end tokens
     max_length: Annotated[int, _AT_LEAST_4, at_most(1 << 20)] = 256
 
     @property
     def depths(self) -> tuple[int, int]:
-        """Layers of the encoder, of the decoder."""
+        """Number of layers of the encoder and of the decoder."""
         return self.num_encoder_layers, self.num_decoder_layers
 
     def least_parameters(self, source_size: int, target_size: int) -> int:
-        """Kernels and embeddings of a model with vocabularies of these sizes.
+        """Counts the weights in kernels and embeddings, a lower bound.
 
-        Without biases, norms and whatever else a model may have.
+        Biases, norms and other weights are left out.
+
+        Args:
+            source_size: tokens of the source vocabulary.
+            target_size: tokens of the target vocabulary.
         """
         shared = self.tied_embeddings == "all"
         rows = target_size + (0 if shared else source_size)
@@ -74,7 +79,7 @@ class ModelConfig(Section):
 
     @property
     def computed_numbers(self) -> int:
-        """Numbers of a table of positions, which no file has."""
+        """Numbers in a computed table of positions, which no file stores."""
         return (self.first_position + self.max_length) * self.d_model
 
     def __post_init__(self) -> None:

@@ -11,16 +11,16 @@ from keras_transformer.config.validation import mapping
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import read_yaml
 
-AUTO = "auto"  # a preset by the data and the machine
-CHOICES = "tatoeba", "domain", "base"  # of which it is one
-_DOMAIN_PAIRS = 50_000  # from which less dropout is better
-# Pairs from which the paper's model is taken where there is a GPU.
+AUTO = "auto"  # chooses a preset by the data and the machine
+CHOICES = "tatoeba", "domain", "base"  # the presets that AUTO chooses from
+_DOMAIN_PAIRS = 50_000  # from this size on less dropout is better
+# From this many pairs on, the paper's model is chosen if there is a GPU.
 _MANY_PAIRS = 300_000
 PRESETS = read_yaml(pathlib.Path(__file__).with_suffix(".yaml"))
 
 
 def preset(name: str) -> Config:
-    """The configuration of that name.
+    """Returns the configuration of a preset.
 
     Raises:
         InputError: there is no such preset.
@@ -36,16 +36,19 @@ def preset(name: str) -> Config:
 
 
 def chosen(pairs: int, gpu: bool) -> tuple[str, str]:
-    """The preset for a corpus and a machine, and the reason.
+    """Chooses a preset for a corpus and a machine.
 
-    `tatoeba`, measured on 27,000 pairs, then `domain`, measured on 67,000 and
-    110,000, and for many pairs on a GPU `base`, which was never trained to its
-    end here and is measured in its paper, on 4.5 million pairs. No figure says
-    that more cores want another model.
+    `tatoeba` was measured on 27,000 pairs, and `domain` on 67,000 and 110,000.
+    For many pairs on a GPU it is `base`, which was never trained to the end
+    here; its paper measured it on 4.5 million pairs. No measurement suggests
+    another model for more cores.
 
     Args:
-        pairs: of training.
-        gpu: whether the machine has one, or a TPU.
+        pairs: number of training pairs.
+        gpu: whether the machine has a GPU or TPU.
+
+    Returns:
+        The preset's name, and the reason in words.
     """
     name = "tatoeba" if pairs < _DOMAIN_PAIRS else "domain"
     if gpu and pairs >= _MANY_PAIRS:
@@ -63,17 +66,18 @@ def resolved(
     default: str | None = None,
     taken_over: dict | None = None,
 ) -> Config:
-    """A preset and what changes it, the last change winning.
+    """Applies changes to a preset; the last change wins.
 
     Args:
-        name: of the preset; None: the default.
-        changes: `{section: {key: value}}` and where it comes from.
-        default: preset where none is named; None: the fields' defaults.
-        taken_over: `{section: {key: value}}` from elsewhere, in place of
-            values that neither the named preset nor a change sets.
+        name: the preset; None: the default.
+        changes: pairs of `{section: {key: value}}` and its origin, for
+            messages.
+        default: the preset if `name` is None; None: the fields' defaults.
+        taken_over: `{section: {key: value}}` from another run or data, used
+            where neither the named preset nor a change sets a value.
 
     Raises:
-        InputError: an unknown preset, key, or a value that isn't accepted.
+        InputError: an unknown preset or key, or a value that isn't accepted.
     """
     base = name or default
     config = preset(base) if base else Config()
@@ -82,7 +86,7 @@ def resolved(
         section: {
             k: v
             for k, v in part.items()
-            # One vocabulary or two is the data's, not the preset's.
+            # It depends on whether the data has one vocabulary or two.
             if k == "tied_embeddings" or k not in named.get(section, {})
         }
         for section, part in (taken_over or {}).items()
@@ -93,7 +97,8 @@ def resolved(
         for values, where in changes:
             changed = changed.updated(values, where)
     except InputError:
-        # Some values fit only once all are in, as a language and its tokenizer.
+        # Some values are valid only together, such as a language and its
+        # tokenizer.
         with contextlib.suppress(InputError):
             return config.updated(_together(changes), "all settings")
         raise
@@ -103,7 +108,7 @@ def resolved(
 def settings_of(
     given: Mapping | str | os.PathLike | None,
 ) -> list[tuple[dict, str]]:
-    """Settings given in Python, or in a YAML file, as a change of a preset."""
+    """Returns settings from Python or a YAML file as a list of changes."""
     if given is None:
         return []
     if isinstance(given, str | os.PathLike):
@@ -113,7 +118,7 @@ def settings_of(
 
 
 def _together(changes):
-    """One change that does what several do, one after another."""
+    """Merges changes, applied one after another, into one."""
     values: dict = {}
     for change, where in changes:
         mapping(change, where)

@@ -1,4 +1,4 @@
-"""Checks of configuration values, each refusal naming what is accepted."""
+"""Checks of configuration values, whose errors name what is accepted."""
 
 import difflib
 import numbers
@@ -21,24 +21,24 @@ class Rule(NamedTuple):
     """A requirement on a field's value, as part of its annotated type.
 
     Attributes:
-        accepted: the same in words.
-        holds: True of a value that is accepted.
+        accepted: the requirement in words.
+        holds: returns True for an accepted value.
     """
 
     accepted: str
     holds: Callable[[Any], bool]
 
     def __repr__(self) -> str:
-        # `help` of a section shows it in the signature.
+        # `help` shows rules in the signature of a section.
         return f"Rule({self.accepted!r})"
 
 
 def at_most(highest: int) -> Rule:
-    """The rule of an upper bound, of what costs memory or time at once."""
+    """Returns a rule that bounds a value, such as one that costs memory."""
     return Rule(f"{highest:,} or less", lambda value: value <= highest)
 
 
-_LARGEST = 1e38  # of float32, in which all is computed
+_LARGEST = 1e38  # about the largest float32; models compute in float32
 _POSITIVE = Rule("greater than 0", lambda value: value > 0)
 _NON_NEGATIVE = Rule("0 or more", lambda value: value >= 0)
 _INT32 = Rule("below 2^31", lambda value: value < 2**31)
@@ -46,29 +46,30 @@ PositiveInt = Annotated[int, _POSITIVE, _INT32]
 PositiveFloat = Annotated[
     float, _POSITIVE, Rule("1e-37 or more", lambda value: value >= 1e-37)
 ]
-# Seeds and limits are among these.
+# Also of seeds and limits.
 NonNegativeInt = Annotated[
     int, _NON_NEGATIVE, Rule("below 2^63", lambda value: value < 2**63)
 ]
 NonNegativeFloat = Annotated[float, _NON_NEGATIVE]
 Fraction = Annotated[float, Rule("at least 0, below 1", lambda x: 0 <= x < 1)]
-# What NumPy, Keras and TensorFlow take.
+# The range of seeds that NumPy, Keras and TensorFlow accept.
 Seed = Annotated[int, Rule("at least 0, below 2^32", lambda x: 0 <= x < 2**32)]
 
 
 class Section:
-    """A section of a configuration, whose values are what their types say.
+    """Base class of sections, which checks values by their annotations.
 
-    For frozen dataclasses: a field is annotated with a type, one of those
-    above or `Annotated` with a `Rule` of its own, a `Literal` of strings, or
-    one of these or None. Values are checked when an instance is made, so that
-    what a section has can be written to a file and read again.
+    For frozen dataclasses. A field's annotation is a plain type, one of the
+    types above, an `Annotated` with a `Rule`, a `Literal` of strings, or one of
+    these `| None`. Values are checked when an instance is created, so that
+    every section can be written to a file and read again.
     """
 
     def __post_init__(self) -> None:
         for name, kind in field_types(type(self)).items():
             value = typed(self._key(name), getattr(self, name), kind)
-            object.__setattr__(self, name, value)  # an integer as a float
+            # Converted, for instance an integer to a float.
+            object.__setattr__(self, name, value)
         hints = typing.get_type_hints(type(self), include_extras=True)
         for name, hint in hints.items():
             value = getattr(self, name)
@@ -91,13 +92,13 @@ class Section:
         require(condition, self._key(name), accepted, getattr(self, name))
 
     def _key(self, name):
-        """A field's name as messages and files have it."""
+        """Returns a field's name as in messages and files: `section.name`."""
         section = type(self).__name__.removesuffix("Config").lower()
         return f"{section}.{name}"
 
 
 def field_types(section: type[Section]) -> dict[str, Any]:
-    """The plain type of each field: without rules, words as `str`."""
+    """The plain type of each field: without rules, and `str` for `Literal`."""
     hints = typing.get_type_hints(section)
     return {name: _with_plain_words(hint) for name, hint in hints.items()}
 
@@ -109,7 +110,7 @@ def require(condition: bool, name: str, accepted: str, value: object) -> None:
 
 
 def mapping(value: object, where: str) -> None:
-    """Refuses what isn't a mapping; `where` names its source."""
+    """Refuses a value that isn't a mapping; `where` names its origin."""
     if not isinstance(value, Mapping):
         raise InputError(
             f"{where}: expected 'key: value' lines, or a mapping. "
@@ -132,20 +133,24 @@ def known(
 
 
 def _name(name):
-    """A key as messages repeat it: a name as it is, all else as `repr`."""
+    """A key for messages: a printable name as it is, else its `repr`."""
     is_name = isinstance(name, str) and name.isprintable()
     return name[:60] if is_name else shown(name, 60)
 
 
 def typed(where: str, value: Any, annotation: Any) -> Any:
-    """`value` as the annotated type, or an `InputError` naming both."""
+    """Converts `value` to the annotated type.
+
+    Raises:
+        InputError: `value` isn't of that type; names `where` and both.
+    """
     kind = _without_none(annotation)
     if value is None and kind is not annotation:
         return None
     if typing.get_origin(kind) is tuple:
         return _strings(where, value)
     if kind is float and isinstance(value, str):
-        # YAML 1.1 reads "1e-9" as a string; a person means the number.
+        # YAML 1.1 reads "1e-9" as a string, but the number is meant.
         try:
             value = float(value)
         except ValueError:
@@ -168,7 +173,7 @@ def typed(where: str, value: Any, annotation: Any) -> Any:
 
 
 def _with_plain_words(annotation):
-    """The type with `str` in place of a `Literal`."""
+    """Returns the type with `str` in place of a `Literal`."""
     kind = _without_none(annotation)
     if typing.get_origin(kind) is not Literal:
         return annotation
@@ -176,14 +181,14 @@ def _with_plain_words(annotation):
 
 
 def _without_none(annotation):
-    """The type of a value that isn't None."""
+    """Returns the type without `| None`."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return typing.get_args(annotation)[0]
     return annotation
 
 
 def _strings(where, value):
-    """A list of strings as a tuple."""
+    """Converts a list of strings to a tuple."""
     if not isinstance(value, list | tuple) or not all(
         isinstance(item, str) for item in value
     ):
