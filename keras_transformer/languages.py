@@ -1,8 +1,8 @@
 """Languages: their tags, and the scripts that they are written in.
 
-Scripts go by the first word of their characters' Unicode names: "LATIN",
+A script is named by the first word of its characters' Unicode names: "LATIN",
 "CYRILLIC", "HAN" (for CJK ideographs), "KANA" (hiragana and katakana) ...
-The standard library knows names, but not the Unicode property itself.
+The standard library has the names, but not Unicode's script property.
 
 References: Unicode Standard Annex 24; ISO 15924 for subtags such as "Cyrl".
 """
@@ -15,8 +15,8 @@ from collections.abc import Iterable
 _CHINESE = ("zh", "yue", "lzh", "wuu")
 _TRADITIONAL_REGIONS = {"tw", "hk", "mo"}
 
-# ISO 639-1 codes, each with those of ISO 639-2 and 639-3 of the same language,
-# and the country that is taken for it where that is no other language's code.
+# ISO 639-1 codes, each followed by the language's codes in ISO 639-2 and 639-3,
+# and by a country code that is taken for it ("jp") if no other language has it.
 _SAME = (
     "af afr; am amh; ar ara arb ary arz; as asm; az aze azj; ba bak; be bel; "
     "bg bul; bn ben; bo bod tib; br bre; bs bos; ca cat; ce che; co cos; cs "
@@ -41,7 +41,7 @@ _TWO_LETTERS = {
     for codes in _SAME.split(";")
     for code in codes.split()
 }
-# A language of several scripts is in each of their lines.
+# A language with several scripts is listed under each of them.
 _LANGUAGES_OF_SCRIPT = {
     "LATIN": (
         "en aa af ak an ast ay az bi bm br bs ca ceb ch co cs cy da de ee eo "
@@ -80,7 +80,7 @@ _LANGUAGES_OF_SCRIPT = {
     "HAN": "zh yue lzh wuu ja",
     "KANA": "ja",
 }
-# Of ISO 15924. One that isn't here, as of `en-Zsye`, is of no script.
+# ISO 15924 codes. A code that isn't listed, as in `en-Zsye`, has no script.
 _SCRIPT_SUBTAGS = {
     "latn": ("LATIN",),
     "cyrl": ("CYRILLIC",),
@@ -121,12 +121,12 @@ _FIRST_WORDS = {
     "HIRAGANA": "KANA",
     "KATAKANA": "KANA",
     "KATAKANA-HIRAGANA": "KANA",
-    # Of no script: accents by themselves, letters that modify others.
+    # Without a script: combining accents, modifier letters.
     "COMBINING": None,
     "MODIFIER": None,
     "VARIATION": None,  # of emoji
 }
-# English names, with their codes.
+# English names of languages, each followed by its code.
 _NAMES = (
     "afrikaans af albanian sq arabic ar armenian hy azerbaijani az basque eu "
     "belarusian be bengali bn bulgarian bg burmese my catalan ca chinese zh "
@@ -141,7 +141,7 @@ _NAMES = (
     "ukrainian uk urdu ur uzbek uz vietnamese vi welsh cy"
 ).split()
 _CODES = dict(zip(_NAMES[::2], _NAMES[1::2], strict=True))
-# Scripts of which one character says about as much as a word.
+# Scripts in which a character carries about as much meaning as a word.
 _WORDLIKE = {"HAN", "KANA", "HANGUL"}
 
 
@@ -157,28 +157,28 @@ def _subtags(tag):
 
 
 def is_tag(tag: str) -> bool:
-    """Whether it looks like a language tag: "en", "nds", "zh_Hant", not a
-    language's name.
+    """True if it looks like a language tag ("en", "nds", "zh_Hant"), not a name
+    of a language.
     """
     base = base_language(tag)
     return base.isascii() and base.isalpha() and len(base) in (2, 3)
 
 
 def code_of_name(name: str) -> str | None:
-    """The code of a language that is named in English, if it is known."""
+    """The code for the English name of a language; None if it is unknown."""
     return _CODES.get(name.strip().lower())
 
 
 def is_chinese(tag: str) -> bool:
-    """Whether a tag is Chinese: "zh", "zh-TW", "zh_Hans", "cmn", ..."""
+    """True if a tag is Chinese: "zh", "zh-TW", "zh_Hans", "cmn", ..."""
     return base_language(tag) in _CHINESE
 
 
 def is_simplified_chinese(tag: str) -> bool:
-    """Whether a tag is Chinese that is written in simplified characters.
+    """True if a tag is Chinese that is written in simplified characters.
 
     A script in the tag decides ("zh-Hant"), then a region ("zh-TW"), then the
-    language: Cantonese ("yue") is written in traditional ones.
+    language: Cantonese ("yue") is written in traditional characters.
     """
     language = base_language(tag)
     if language not in _CHINESE:
@@ -192,14 +192,16 @@ def is_simplified_chinese(tag: str) -> bool:
 
 
 def same_language(one: str, other: str) -> bool:
-    """Whether two tags are of one language, of whatever region or script."""
+    """True if two tags are of one language, whatever their region or script."""
     bases = {base_language(one), base_language(other)}
     return len(bases) == 1 or bases <= {*_CHINESE}
 
 
 def tag_of_language(tags: Iterable[str], language: str) -> str | None:
-    """The tag of a language: the same one, or the first in its script, or the
-    first of a variant.
+    """The best match for a language among tags, or None.
+
+    In order of preference: the same tag, one with the same script, any tag of
+    the language.
     """
 
     def script(tag):
@@ -216,17 +218,17 @@ def tag_of_language(tags: Iterable[str], language: str) -> str | None:
 
 
 def is_japanese(tag: str) -> bool:
-    """Whether a tag is Japanese."""
+    """True if a tag is Japanese."""
     return base_language(tag) == "ja"
 
 
 def is_korean(tag: str) -> bool:
-    """Whether a tag is Korean."""
+    """True if a tag is Korean."""
     return base_language(tag) == "ko"
 
 
 def is_english(tag: str) -> bool:
-    """Whether a tag is English."""
+    """True if a tag is English."""
     return base_language(tag) == "en"
 
 
@@ -234,11 +236,10 @@ def scripts_of_language(tag: str) -> frozenset[str]:
     """The scripts that a language is written in.
 
     Args:
-        tag: "en", "eng", "pt-BR", or with a script of its own, "sr-Latn".
+        tag: "en", "eng", "pt-BR", or with an explicit script, "sr-Latn".
 
     Returns:
-        Names of scripts; none for a language or script that isn't known
-        here.
+        Names of scripts; empty for an unknown language or script.
     """
     _, *subtags = _subtags(tag)
     for subtag in subtags:
@@ -254,8 +255,8 @@ def scripts_of_language(tag: str) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1 << 16)
 def script_of_character(character: str) -> str | None:
-    """The script of a letter or of its marks; None for all else."""
-    # Full-width Latin is Latin, and a micro sign Greek.
+    """The script of a letter or combining mark; None for other characters."""
+    # NFKC maps full-width Latin to Latin, and the micro sign to Greek.
     character = unicodedata.normalize("NFKC", character)[:1]
     if unicodedata.category(character)[0] not in "LM":
         return None
@@ -264,11 +265,11 @@ def script_of_character(character: str) -> str | None:
 
 
 def fraction_in_scripts(text: str, scripts: frozenset[str]) -> float | None:
-    """How much of a text is written in some scripts.
+    """The fraction of a text's words that are written in some scripts.
 
-    Counted in words, so that a long foreign name in a short sentence weighs
-    no more than it says: a run of letters of one script is a word, and so is
-    each single Chinese, Japanese or Korean character.
+    Words rather than characters are counted, so that a long foreign name
+    doesn't dominate a short sentence: a run of letters of one script is a word,
+    and so is each single Chinese, Japanese or Korean character.
 
     Returns:
         The fraction, 0 to 1; None for a text without letters.
