@@ -1,5 +1,5 @@
 """The system: files, locks, processes and the machine.
 
-Whole files or none, checksums, leftovers of killed processes, pipes, locks,
-worker processes, remote addresses, cores and memory.
+Atomic writes, checksums, leftovers of killed processes, pipes, locks, worker
+processes, remote addresses, cores and memory.
 """

@@ -1,4 +1,4 @@
-"""SHA-256 checksums: of bytes, of a file, of what a folder holds."""
+"""SHA-256 checksums of bytes, of files and of the files in a folder."""
 
 import hashlib
 import json
@@ -11,12 +11,12 @@ from keras_transformer.errors import InputError, shown
 
 
 def digest(content: bytes) -> str:
-    """The SHA-256 of some bytes, hexadecimal."""
+    """The SHA-256 of some bytes, as hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
 def checksum(path: str | os.PathLike) -> str:
-    """The SHA-256 of a file's content, hexadecimal."""
+    """The SHA-256 of a file's content, as hexadecimal digits."""
     with pathlib.Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -32,7 +32,7 @@ def describe_file(path: str | os.PathLike) -> dict:
 
 
 def is_bare_name(name: object) -> bool:
-    """True if a manifest's name can be of a file beside it, and is no path."""
+    """True for a plain file name, without folders, as manifests list them."""
     if not isinstance(name, str) or name in ("", "..") or len(name) > 255:
         return False
     return pathlib.PurePath(name).name == name
@@ -41,17 +41,17 @@ def is_bare_name(name: object) -> bool:
 def check_file(
     path: pathlib.Path, described: dict, remedy: str, content: bool = False
 ) -> None:
-    """Refuses a file that is missing, or isn't what was described.
+    """Refuses a file that is missing or doesn't match its description.
 
     Args:
         path: of the file.
-        described: its `describe_file` when it was written.
-        remedy: what to do about it, the end of the error's message.
-        content: True reads the content, too, and not just the size.
+        described: the result of `describe_file` when the file was written.
+        remedy: what the user can do about it, the end of the error's message.
+        content: True compares the SHA-256, not only the size.
 
     Raises:
-        InputError: names the file and how it differs, or that it is a
-            folder, a pipe or a device.
+        InputError: names the file and how it differs, also if it is a folder,
+            a pipe or a device.
     """
     expected = described.get("bytes"), described.get("sha256")
     if type(expected[0]) is not int or not isinstance(expected[1], str):
@@ -63,12 +63,12 @@ def check_file(
     try:
         status = path.stat()
         size, is_file = status.st_size, stat.S_ISREG(status.st_mode)
-        # What isn't as described may have no end.
+        # Only then is it read: a device may have no end.
         as_described = is_file and size == expected[0]
         now = content and as_described and checksum(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; {remedy}") from None
-    except ValueError:  # NUL, half of a surrogate pair
+    except ValueError:  # A NUL or an unpaired surrogate in the name.
         raise InputError(
             f"{os.fspath(path)!a}: no possible name; {remedy}"
         ) from None
@@ -87,12 +87,14 @@ def check_file(
 def files_fingerprint(
     folder: pathlib.Path, paths: Iterable[pathlib.Path], settings: object = None
 ) -> str:
-    """A digest of files below a folder, wherever it is, and of settings.
+    """A digest of files in a folder and of settings.
+
+    It doesn't depend on where the folder is.
 
     Args:
         folder: the folder.
-        paths: in any order; folders are left out.
-        settings: what counts beside them, JSON-able.
+        paths: paths below the folder, in any order; folders are ignored.
+        settings: a JSON-serializable value that is part of the digest.
     """
     checksums = {
         path.relative_to(folder).as_posix(): checksum(path)

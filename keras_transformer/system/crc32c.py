@@ -1,4 +1,4 @@
-"""CRC-32C, by which TensorFlow checks its records and checkpoints.
+"""CRC-32C, the checksum in TensorFlow's records and checkpoints.
 
 Source: RFC 3720, appendix B.4; the masked form: the description in
 tensorflow/core/lib/hash/crc32c.h.
@@ -6,21 +6,21 @@ tensorflow/core/lib/hash/crc32c.h.
 
 import numpy as np
 
-# What two bytes leave behind, by the polynomial of Castagnoli.
+# The remainder of each 16-bit value, by Castagnoli's polynomial.
 _REMAINDERS = np.arange(1 << 16, dtype=np.uint32)
 for _ in range(16):
     _halves = _REMAINDERS >> np.uint32(1)
     _REMAINDERS = np.where(_REMAINDERS & 1, _halves ^ 0x82F63B78, _halves)
-# What brings a remainder of 0 to the one with which CRC-32C begins.
+# Bytes that take a remainder of 0 to the initial remainder of CRC-32C.
 _BEGINNING = np.frombuffer(bytes.fromhex("54641f64"), np.uint8)
 
 
 def crc32c(data: bytes | np.ndarray) -> int:
     """CRC-32C of bytes.
 
-    The bytes lie in rows whose remainders are taken side by side: one byte
-    after the other would take minutes for a model. Zeros before the first byte
-    change nothing.
+    The bytes are arranged in rows whose remainders are computed in parallel,
+    as a loop over bytes would take minutes for a model. Zeros before the first
+    byte don't change the remainder.
 
     Args:
         data: bytes, or a uint8 array `(n,)`.
@@ -28,12 +28,12 @@ def crc32c(data: bytes | np.ndarray) -> int:
     data = np.frombuffer(data, np.uint8)
     count = len(_BEGINNING) + len(data)
     rows = 1 << count.bit_length() // 2
-    columns = -(-count // (2 * rows))  # Of two bytes.
+    columns = -(-count // (2 * rows))  # of two bytes each
     padded = np.zeros(2 * rows * columns, np.uint8)
     padded[len(padded) - count :][: len(_BEGINNING)] = _BEGINNING
     padded[len(padded) - len(data) :] = data
     table = padded.view("<u2").reshape(rows, columns)
-    # Behind the rows' remainders, what becomes of each bit after a row.
+    # Then for each of 32 bits, the remainder after a row of zeros follows it.
     remainders = np.zeros(rows + 32, np.uint32)
     remainders[rows:] = 1 << np.arange(32, dtype=np.uint64)
     for column in range(columns):
@@ -49,9 +49,9 @@ def crc32c(data: bytes | np.ndarray) -> int:
 
 
 def masked_crc32c(data: bytes | np.ndarray) -> int:
-    """CRC-32C as TensorFlow writes it, rotated and moved.
+    """CRC-32C as TensorFlow stores it, rotated and with a constant added.
 
-    So bytes that hold their own checksum have another one.
+    Without this, all data followed by its own CRC would have the same CRC.
     """
     checksum = crc32c(data)
     turned = checksum >> 15 | checksum << 17
@@ -59,7 +59,7 @@ def masked_crc32c(data: bytes | np.ndarray) -> int:
 
 
 def _behind(remainders, bits):
-    """Remainders after as many zeros as `bits` were taken after."""
+    """Remainders after appending as many zeros as were used for `bits`."""
     moved = np.zeros_like(remainders)
     for number, image in enumerate(bits):
         moved ^= (remainders >> np.uint32(number) & 1) * image

@@ -1,10 +1,10 @@
-"""Files and folders that are either whole or not there.
+"""Files and folders that are written atomically, and readers of files.
 
-What is written has a hidden name until it is complete: a reader, a server
-that watches the folder, and a kill at any moment see the old content or the
-new. `writing` and `new_folder` word the errors of a full disk; `replacing`
-leaves the system's error as it is, with the target's name. What is read may be
-a pipe.
+Output has a hidden name until it is complete, so that readers, and a server
+that watches the folder, find either the old content or the new, even after a
+kill. `writing` and `new_folder` turn the errors of a full disk into
+`InputError`; `replacing` keeps the system's error, with the target's name. The
+readers also accept pipes.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from typing import Any
 from keras_transformer.errors import InputError
 from keras_transformer.system.leftovers import hidden, sweep
 
-# Numbers of errors.
+# Error numbers.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Bytes of a file that is read as a whole. YAML is what a person writes.
+# Bytes of files that are read as a whole. YAML files are written by hand.
 LARGEST_JSON, _LARGEST_YAML = 1 << 24, 1 << 18
-# Seconds in which a pipe's writer has to open it, and between two looks.
+# Seconds that a pipe's writer has to open it, and between two attempts.
 _GRACE, _POLL = 1.0, 0.05
 # TensorFlow's code for a full disk, as `error_code` of its errors.
 _RESOURCE_EXHAUSTED = 8
@@ -35,7 +35,7 @@ _RESOURCE_EXHAUSTED = 8
 def as_paths(
     paths: str | os.PathLike | Iterable[str | os.PathLike] | None,
 ) -> tuple[str | os.PathLike, ...]:
-    """The paths where one, several or none may be given."""
+    """Returns a tuple of paths from one path, several or None."""
     if isinstance(paths, str | os.PathLike):
         return (paths,)
     return tuple(paths or ())
@@ -45,26 +45,27 @@ def as_paths(
 def replacing(
     path: str | os.PathLike, follow: bool = True
 ) -> Iterator[pathlib.Path]:
-    """A temporary path whose file replaces that at `path` on success.
+    """Yields a temporary path whose file replaces `path` on success.
 
-    Its name ends as that of `path` does, for writers that look at it.
+    Its name ends like that of `path`, for writers that depend on the suffix.
 
     Args:
         path: the target; its old content stays until the end. A device or
-            pipe is written to as it is.
-        follow: True follows a link, as for a path that a person named.
-            False replaces it: a folder from elsewhere may have links
-            to what isn't its own.
+            pipe is written to directly.
+        follow: True follows a link, as for a path that the user gave. False
+            replaces the link: a folder from elsewhere may contain links to
+            files outside of it.
 
     Yields:
         a path in the target's folder. On an error its file is removed.
 
     Raises:
-        OSError: of writing, with the target as `filename` if it had none.
+        OSError: writing failed; `filename` is the target if it was unset or
+            the temporary path.
     """
     path = pathlib.Path(path)
     if follow:
-        # /dev/stdout may lead to a pipe, whose real path opens nothing.
+        # /dev/stdout may link to a pipe, whose real path can't be opened.
         if path.exists() and not path.is_file():
             yield path
             return
@@ -86,22 +87,22 @@ def replacing(
 
 @contextlib.contextmanager
 def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
-    """A temporary folder that becomes `path` when the block ends well.
+    """Yields a temporary folder that is renamed to `path` on success.
 
-    It is beside `path`, so that the renaming is one step, after every
-    file has reached the disk. When the block ends with an error it is
-    removed, with the parents that were made for it.
+    It is beside `path`, so that the rename is atomic, and happens after every
+    file has reached the disk. If the block raises, the folder is removed, along
+    with the parents that were created for it.
 
     Args:
         path: of a folder that doesn't exist yet, or is empty.
 
     Yields:
-        the temporary folder, of a name that is hidden and no number.
+        the temporary folder. Its name is hidden and isn't a number.
 
     Raises:
-        InputError: `path` exists and isn't an empty folder, also when it
-            has appeared meanwhile; it can't be written; the disk is full.
-            Errors of TensorFlow's writers in the block count, too.
+        InputError: `path` exists and isn't an empty folder, also if it
+            appeared in the meantime; it can't be written; the disk is full.
+            Includes the errors of TensorFlow's writers in the block.
     """
     check_free(path)
     target = pathlib.Path(os.path.realpath(path))
@@ -128,11 +129,11 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
 
 
 def check_free(path: str | os.PathLike) -> None:
-    """Refuses a target that holds something already.
+    """Refuses a target that already exists and isn't an empty folder.
 
     Raises:
         InputError: `path` is a file, a folder that isn't empty, the current
-            folder, or one where a disk is mounted.
+            folder, or a mount point.
     """
     path = pathlib.Path(path)
     try:
@@ -154,12 +155,12 @@ def check_free(path: str | os.PathLike) -> None:
 
 
 def remove_folder(path: pathlib.Path) -> None:
-    """Takes a folder's name away in one step, then removes its files.
+    """Renames a folder to a hidden name atomically, then removes its files.
 
-    What a killed process leaves of it has a name that `sweep` removes.
+    If the process is killed, `sweep` removes the rest later.
 
     Raises:
-        InputError: it can't be removed.
+        InputError: the folder can't be removed.
     """
     removed = hidden(path)
     try:
@@ -175,7 +176,7 @@ def remove_folder(path: pathlib.Path) -> None:
 
 
 class _NotWritten(InputError):
-    """Something that couldn't be written: where, and why."""
+    """Failure to write a path, with the reason."""
 
     def __init__(self, path, reason):
         super().__init__(f"{path}: {reason}")
@@ -188,7 +189,8 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # A temporary path's is told as that of the folder it becomes.
+        # A nested block's error is about a temporary path: it is replaced by
+        # this path.
         reason = disk_error(error)
         if isinstance(error, _NotWritten):
             reason = error.reason
@@ -198,18 +200,18 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
 
 
 def disk_error(error: Exception) -> str | None:
-    """Why something couldn't be written, in words for a person.
+    """Describes in words why writing failed.
 
     Args:
-        error: `OSError`, or one of TensorFlow's, whose writers have errors
-            of their own for the same causes. They are known by their
-            attributes: what needs no TensorFlow shall start fast.
+        error: `OSError`, or one of TensorFlow's own errors for the same
+            causes. These are recognized by their attributes, so that
+            TensorFlow needn't be imported.
 
     Returns:
-        half a sentence; None if the error isn't one of writing.
+        half a sentence; None if the error isn't about writing.
     """
     if isinstance(error, BrokenPipeError):
-        return None  # The reader of our output has gone.
+        return None  # The process that read the output has ended.
     if isinstance(error, OSError):
         full = error.errno in DISK_FULL
         reason = error.strerror or str(error)
@@ -227,12 +229,12 @@ def disk_error(error: Exception) -> str | None:
 
 
 def require_space(path: pathlib.Path, size: int) -> None:
-    """Fails as a write does where the disk has no space.
+    """Raises the error of a full disk before a file is written.
 
-    For writers that crash there, as HDF5 does.
+    For writers that crash on a full disk, as HDF5 does.
 
     Args:
-        path: of the file that is to be written; made.
+        path: of the file that will be written; it is created.
         size: bytes.
 
     Raises:
@@ -244,27 +246,29 @@ def require_space(path: pathlib.Path, size: int) -> None:
 
 
 def write_bytes(path: str | os.PathLike, content: bytes) -> None:
-    """Replaces the file, or the link of that name, at once."""
+    """Atomically replaces the file, or the link of that name."""
     with replacing(path, follow=False) as temporary:
         temporary.write_bytes(content)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Replaces the file at once by one of this text, as UTF-8."""
+    """Atomically replaces the file by a text in UTF-8."""
     write_bytes(path, text.encode())
 
 
 def write_json(path: str | os.PathLike, value: object) -> None:
-    """Replaces the file at once by one of `value` as JSON."""
+    """Atomically replaces the file by `value` as JSON."""
     write_text(path, json_text(value, indent=2) + "\n")
 
 
 def json_text(value: object, **options: Any) -> str:
-    """JSON that can be written as UTF-8, readable where that can be.
+    """Returns JSON that can be encoded as UTF-8, with few escapes.
+
+    Non-ASCII characters are escaped only if the text couldn't be encoded.
 
     Args:
-        value: the value. The names of files in it may have bytes that aren't
-            UTF-8, which Python has as halves of surrogate pairs.
+        value: the value. File names in it may have bytes that aren't UTF-8,
+            which Python decodes to unpaired surrogates.
         options: of `json.dumps`.
     """
     text = json.dumps(value, ensure_ascii=False, **options)
@@ -276,16 +280,16 @@ def json_text(value: object, **options: Any) -> str:
 
 
 def open_file(path: str | os.PathLike) -> io.BufferedReader:
-    """Opens a file for reading, as bytes, without an endless wait.
+    """Opens a file for reading bytes; doesn't wait forever for a pipe's writer.
 
-    A pipe has to be opened for writing by another process, as shells do for
+    Another process must have opened the pipe for writing, as shells do for
     `<(...)`.
 
     Raises:
         InputError: it is a pipe without a writer.
         OSError: it can't be opened.
     """
-    # By the name that was given: `Path` drops a slash at its end.
+    # The name as given, because `Path` would drop a trailing slash.
     if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116
         return open(path, "rb")  # noqa: PTH123
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -310,16 +314,16 @@ def read_bytes(
 
     Args:
         path: of the file.
-        accepted: what would be right, for the error's message.
-        largest: so many bytes are accepted; None: any.
+        accepted: what would be accepted, for the error's message.
+        largest: the maximum number of bytes; None: no limit.
 
     Raises:
-        InputError: it can't be read, is larger, or a pipe without a writer.
+        InputError: it can't be read, is larger, or is a pipe without a writer.
     """
     content = b""
     try:
         with open_file(path) as file:
-            # A file with holes may be far larger than the disk.
+            # A sparse file may be far larger than the disk.
             size = os.fstat(file.fileno()).st_size
             if largest is None or size <= largest:
                 content = file.read(-1 if largest is None else largest + 1)
@@ -327,10 +331,10 @@ def read_bytes(
         raise InputError(
             f"{path}: {error.strerror}{_accepted(accepted)}"
         ) from None
-    except InputError:  # A `ValueError`, too.
+    except InputError:  # a subclass of `ValueError`
         raise
     except ValueError:
-        # Of a name that another file says: NUL, half of a surrogate pair.
+        # A name from another file may have a NUL or an unpaired surrogate.
         raise InputError(
             f"{os.fspath(path)!a}: no possible name{_accepted(accepted)}"
         ) from None
@@ -344,12 +348,12 @@ def read_bytes(
 def read_json_value(
     path: str | os.PathLike, accepted: str = "", largest: int = LARGEST_JSON
 ) -> Any:
-    """The JSON value in a file, of any kind.
+    """The JSON value in a file, of any type.
 
     Args:
         path: of the file.
-        accepted: what would be right, for the error's message.
-        largest: so many bytes are accepted.
+        accepted: what would be accepted, for the error's message.
+        largest: the maximum number of bytes.
 
     Raises:
         InputError: it can't be read, is larger, or isn't JSON.
@@ -368,10 +372,10 @@ def read_json(path: str | os.PathLike, largest: int = LARGEST_JSON) -> dict:
 
     Args:
         path: of the file.
-        largest: so many bytes are accepted.
+        largest: the maximum number of bytes.
 
     Raises:
-        InputError: it can't be read, is larger, or holds something else.
+        InputError: it can't be read, is larger, or isn't a JSON object.
     """
     value = read_json_value(path, largest=largest)
     if not isinstance(value, dict):
@@ -385,7 +389,7 @@ def read_yaml(path: str | os.PathLike) -> dict:
     Raises:
         InputError: the file can't be read, isn't YAML, or repeats a key.
     """
-    # Here, as exports are checked by interpreters without PyYAML.
+    # Imported here because interpreters that check exports may lack PyYAML.
     from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
     content = read_bytes(path, largest=_LARGEST_YAML)
@@ -399,7 +403,7 @@ def read_yaml(path: str | os.PathLike) -> dict:
 
 
 def _first_byte(descriptor) -> bytes | None:
-    """The first byte; None: not there yet; empty: no writer."""
+    """The first byte; None if it hasn't arrived; b"" without a writer."""
     deadline = time.monotonic() + _GRACE
     while True:
         try:
@@ -427,12 +431,12 @@ class _Pipe(io.FileIO):
         if not self._first:
             return super().readinto(buffer)
         buffer[:1], self._first = self._first, b""
-        # More than that byte, for those who look at the first two.
+        # Fills the rest, as some readers inspect the first two bytes.
         return 1 + (super().readinto(memoryview(buffer)[1:]) or 0)
 
 
 def _flush(path):
-    """Brings a file's content to the disk, so that a rename publishes it."""
+    """Syncs a file's content to the disk before a rename publishes it."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 

@@ -1,7 +1,7 @@
-"""Child interpreters: processes of Python that this one starts.
+"""Child interpreters: Python processes that this one starts.
 
-None imports what lies in the current folder, where a corpus or a model from
-elsewhere may have been unpacked: they start as `python -P` does.
+They start with `python -P`: they don't import modules from the current folder,
+where a corpus or a model from elsewhere may have been unpacked.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def module_command(module: str) -> list[str]:
-    """The words that run a module in an interpreter of its own."""
+    """The command line that runs a module in a new interpreter."""
     return [sys.executable, "-P", "-m", module]
 
 
 def child_environment() -> dict[str, str]:
-    """This process's environment, in which the package is there for a child.
+    """This process's environment, extended so that a child finds the package.
 
-    Its children, too, don't import from the current folder.
+    The child's own children don't import from the current folder, either.
     """
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {
@@ -34,16 +34,16 @@ def child_environment() -> dict[str, str]:
 
 
 def safe_path() -> contextlib.AbstractContextManager:
-    """Has interpreters that are started in the block start safe.
+    """Keeps interpreters started in the block from the current folder.
 
-    For those that others start, as Spark does.
+    For interpreters that a library starts, such as Spark's.
     """
     return environment_variable(_SAFE_PATH, "1")
 
 
 @contextlib.contextmanager
 def environment_variable(name: str, value: str) -> Iterator[None]:
-    """Gives a variable of the environment a value in the block."""
+    """Sets an environment variable for the duration of the block."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -56,9 +56,9 @@ def environment_variable(name: str, value: str) -> Iterator[None]:
 
 
 def leave_current_folder() -> None:
-    """Takes the current folder out of where modules are looked for.
+    """Removes the current folder from the module search path.
 
-    `python -m` puts it first. It stays where it has this package.
+    `python -m` puts it first. It is kept if this package is in it.
     """
     here = str(pathlib.Path.cwd())
     if sys.path[:1] == [here] and here != str(_ROOT):

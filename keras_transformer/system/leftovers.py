@@ -1,7 +1,7 @@
 """Leftovers: temporary files and folders of processes that were killed.
 
-The name of a temporary file has the process and the machine that write it, so
-that others can remove it once the process has ended.
+The name of a temporary file contains the process and the machine that write it,
+so that other processes can remove it once that process has ended.
 """
 
 import contextlib
@@ -16,23 +16,23 @@ import uuid
 import zlib
 
 HIDDEN = ".tmp-"
-# After the machine, 8 digits: the process, and what tells its files apart.
+# After the machine, 8 digits: the process, and a random part for each file.
 _PROCESS = "([0-9a-f]{6})[0-9a-f]{6}-"
-# The beginning of every temporary name, a regular expression.
+# A regular expression for the beginning of every temporary name.
 TEMPORARY = rf"{re.escape(HIDDEN)}[0-9a-f]{{20}}-"
 _swept: set = set()
 
 
 def hidden(path: pathlib.Path) -> pathlib.Path:
-    """A name beside a path that nothing has yet, with this process in it."""
+    """A new temporary path beside `path`, with this process in its name."""
     ours = f"{_machine()}{os.getpid():06x}{uuid.uuid4().hex[:6]}"
     return path.with_name(f"{HIDDEN}{ours}-{path.name}")
 
 
 def sweep(folder: str | os.PathLike) -> None:
-    """Removes what dead processes of this machine left in a folder.
+    """Removes what ended processes of this machine left in a folder.
 
-    Looks once for each folder.
+    Each folder is searched only once.
     """
     name = os.path.realpath(folder)
     if name in _swept:
@@ -48,9 +48,9 @@ def sweep(folder: str | os.PathLike) -> None:
 
 
 def remove_leftovers(folder: str | os.PathLike) -> None:
-    """Removes temporary files that killed processes left in a folder.
+    """Removes temporary files that killed processes left below a folder.
 
-    Nobody else may be writing there.
+    No other process may be writing there.
     """
     for path in pathlib.Path(folder).rglob(f"{HIDDEN}*"):
         if re.match(TEMPORARY, path.name) and path.is_file():
@@ -58,9 +58,9 @@ def remove_leftovers(folder: str | os.PathLike) -> None:
 
 
 def remove_leftovers_of(path: str | os.PathLike) -> None:
-    """Removes temporary files of a target whose processes were killed.
+    """Removes temporary files that killed processes left of a target.
 
-    Nobody else may be writing there.
+    No other process may be writing it.
     """
     path = pathlib.Path(os.path.realpath(path))
     for left in path.parent.glob(f"{HIDDEN}*-{glob.escape(path.name)}"):
@@ -69,7 +69,7 @@ def remove_leftovers_of(path: str | os.PathLike) -> None:
 
 
 def _is_of_the_dead(name):
-    """True if a name is of a process of this machine that has ended."""
+    """True if a name belongs to an ended process of this machine."""
     match = re.match(f"{re.escape(HIDDEN + _machine())}{_PROCESS}", name)
     return match is not None and not _is_alive(int(match[1], 16))
 
@@ -79,17 +79,18 @@ def _is_alive(process):
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # Somebody else's.
+    except PermissionError:  # Another user's process.
         return True
     return True
 
 
 @functools.cache
 def _machine():
-    """Where process ids mean the same: a host, and a container of it.
+    """Identifies the scope of process ids: a host, or a container on it.
 
-    Hosts that share a file system may all be called localhost, and outside
-    containers the number of the namespace is the same everywhere.
+    The host's name isn't enough, as hosts that share a file system may all be
+    called localhost; nor is the namespace's number, which is the same on every
+    host outside of containers.
     """
     name = socket.gethostname()
     with contextlib.suppress(OSError):  # Not on macOS.

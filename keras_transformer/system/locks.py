@@ -1,4 +1,4 @@
-"""Locks: what one process at a time may do, until it ends or dies."""
+"""Locks that one process at a time holds, until it releases them or dies."""
 
 import contextlib
 import errno
@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import writing
 
-# What a file system says that has no locks.
+# Errors of file systems without locks.
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _POLL = 0.05  # seconds between two attempts
-_HOLDER_BYTES = 1000  # that are read of who holds a lock
-_held: dict = {}  # real path to the thread of this process that holds it
+_HOLDER_BYTES = 1000  # read at most from the description of a lock's holder
+_held: dict = {}  # real paths of locks to the threads that hold them
 
 
 @contextlib.contextmanager
@@ -28,22 +28,24 @@ def locked(
     doing: str,
     wait: float = 0.0,
 ) -> Iterator[None]:
-    """Keeps other processes from something while the block lasts.
+    """Holds an exclusive lock in the block.
 
-    The system frees a lock when its process dies, however that happens; file
-    systems that hosts share (NFS 4, Lustre, GPFS) tell the others of it. Where
-    a file system has no locks, no process is kept away. The same thread may
-    enter again.
+    The operating system releases the lock when the process dies for any
+    reason; shared file systems (NFS 4, Lustre, GPFS) do so across hosts. On a
+    file system without locks, no process is excluded. The lock is reentrant
+    for its thread.
 
     Args:
-        path: of the lock's file, which says who holds it, and is removed at
-            the end.
-        where: what it locks, for the error's message.
-        doing: what who holds it does there, and what would be accepted.
-        wait: seconds to wait for another process.
+        path: of the lock file. It describes the holder, and is removed at the
+            end.
+        where: the locked resource, for the error's message.
+        doing: the end of the message: what the holder is doing, and what would
+            be accepted.
+        wait: seconds to wait for another holder.
 
     Raises:
-        InputError: another process holds it; the file can't be written.
+        InputError: another process or thread holds the lock, or the file can't
+            be written.
     """
     path = pathlib.Path(path)
     name, own = os.path.realpath(path), threading.get_ident()
@@ -62,21 +64,23 @@ def locked(
 
 
 def open_unlinked(path: str, flags: int) -> int:
-    """The `opener` of `open` of a file that may be a stranger's.
+    """An `opener` for `open` that doesn't follow a symbolic link.
+
+    For folders where another user may have put one.
 
     Returns:
-        the file's descriptor, not that of one that a link names.
+        the file's descriptor.
     """
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _taken(path, where, doing, deadline):
-    """The lock's file, opened and locked; see `locked`."""
+    """Opens and locks the lock file; see `locked`."""
     while True:
         with writing(path):
             file = open(path, "a+b", opener=open_unlinked)
         try:
-            # A lock is of an opened file: it keeps threads away as well.
+            # `flock` is per open file, so it excludes other threads, too.
             if _lock(file):
                 if _is_current(file, path):
                     return file
@@ -91,7 +95,7 @@ def _taken(path, where, doing, deadline):
 
 
 def _is_current(file, path) -> bool:
-    """True if the file still has its name, which its holder removes."""
+    """True if the path is still this file; a former holder removes it."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
     except FileNotFoundError:
@@ -99,7 +103,7 @@ def _is_current(file, path) -> bool:
 
 
 def _lock(file) -> bool:
-    """Locks the file until it is closed; False if another has it."""
+    """Locks the file until it is closed; False if it is locked already."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -117,14 +121,15 @@ def _write_holder(file):
         "host": socket.gethostname(),
         "since": since,
     }
-    with contextlib.suppress(OSError):  # Of a full disk: only words.
-        file.truncate(0)  # What one that was killed has left.
+    # A full disk is no reason to fail: the text is only for messages.
+    with contextlib.suppress(OSError):
+        file.truncate(0)  # Removes the text of a killed holder.
         file.write(json.dumps(holder).encode())
         file.flush()
 
 
 def _holder(file) -> str:
-    """Who holds a lock, in words."""
+    """Describes the holder of a lock in words."""
     try:
         file.seek(0)
         holder = json.loads(file.read(_HOLDER_BYTES))

@@ -1,4 +1,4 @@
-"""The machine: its cores, threads, memory, and what it multiplies fast."""
+"""The machine: cores, threads, memory and fast data types."""
 
 import contextlib
 import ctypes
@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Iterator
 
-# Of glibc's malloc.h.
+# From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _CPUINFO = pathlib.Path("/proc/cpuinfo")
 _BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, x86, Arm
 _INT8_FLAGS = {"avx512_vnni", "avx_vnni"}  # x86
-# With one of these TensorFlow uses oneDNN by itself: `DefaultOneDnnPolicy` of
+# With one of these TensorFlow uses oneDNN by default: `DefaultOneDnnPolicy` in
 # tensorflow/core/util/port.cc.
 _ONEDNN_FLAGS = _INT8_FLAGS | {
     "avx512_bf16",
@@ -26,16 +26,16 @@ _ONEDNN_FLAGS = _INT8_FLAGS | {
 }
 _CPU_SHARE = pathlib.Path("/sys/fs/cgroup/cpu.max")
 USES_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
-# Sentences of a batch from which on oneDNN is faster there.
+# From this batch size on, oneDNN is faster on processors without these flags.
 _ONEDNN_SENTENCES = 32
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """The number of cores that this process may run on."""
     cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         cores = len(os.sched_getaffinity(0))
-    # A container's share, such as of docker run --cpus; "max": no limit.
+    # A container's quota, such as of docker run --cpus; "max": no limit.
     with contextlib.suppress(OSError, ValueError):
         quota, period = map(int, _CPU_SHARE.read_text().split())
         cores = min(cores, max(1, quota // period))
@@ -43,33 +43,33 @@ def usable_cores() -> int:
 
 
 def spare_memory() -> None:
-    """Has the C library, where it is glibc, keep less that is not in use.
+    """Makes glibc's malloc keep less unused memory; does nothing elsewhere.
 
-    By default each thread keeps a pool of its own, and what one micro-batch
-    has freed the other can't use. And a tensor of up to 32 MiB is in
-    a pool, whose gaps fit no longer batch; where TensorFlow leaves tensors to
-    the C library (without oneDNN), that is a tenth of a training's memory.
-    To be called before threads are started.
+    By default each thread has its own arena, and memory that one micro-batch
+    has freed isn't available to another. Also, tensors of up to 32 MiB are
+    allocated in an arena, whose gaps don't fit a longer batch; where TensorFlow
+    leaves tensors to the C library (without oneDNN), that is a tenth of a
+    training's memory. To be called before threads are started.
     """
     mallopt = _of_glibc("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
-        # Above this size pages of their own, which are given back.
+        # Larger blocks get their own pages, which are given back when freed.
         mallopt(_M_MMAP_THRESHOLD, 2 << 20)
-        # The pool itself isn't given back after each step, to be asked for
-        # again: that costs time.
+        # Giving the arena back after each step, only to request it again,
+        # would cost time.
         mallopt(_M_TRIM_THRESHOLD, 256 << 20)
 
 
 def use_threads(micro_batches: int) -> None:
-    """Gives micro-batches that are computed beside each other a thread each.
+    """Gives each of several parallel micro-batches a thread.
 
-    On more cores operations have several. All share one pool of memory. To be
-    called before TensorFlow's first operation.
+    If there are more cores, their operations use several threads each. All
+    threads share one memory arena. To be called before TensorFlow's first
+    operation.
 
     Args:
-        micro_batches: see `TrainingConfig.threads`; 1: operations keep all
-            threads.
+        micro_batches: see `TrainingConfig.threads`; 1: TensorFlow's defaults.
     """
     spare_memory()
     if micro_batches > 1:
@@ -77,30 +77,30 @@ def use_threads(micro_batches: int) -> None:
 
 
 def set_threads(threads: int, operations: int = 1) -> None:
-    """Lets TensorFlow use so many threads, if it isn't at work already.
+    """Sets TensorFlow's numbers of threads, unless it has already started.
 
     Args:
-        threads: of an operation.
-        operations: that run beside each other.
+        threads: threads of an operation.
+        operations: operations that run in parallel.
     """
     import tensorflow as tf
 
-    # Threads can't be changed once TensorFlow has begun.
+    # The settings can't be changed once TensorFlow is initialized.
     with contextlib.suppress(RuntimeError):
         tf.config.threading.set_inter_op_parallelism_threads(operations)
         tf.config.threading.set_intra_op_parallelism_threads(threads)
 
 
 def choose_onednn(sentences: int) -> None:
-    """Has TensorFlow use oneDNN for batches where it wouldn't by itself.
+    """Enables oneDNN for large batches where TensorFlow wouldn't.
 
-    On x86-64 processors without instructions for neural networks it doesn't.
-    There oneDNN makes batches faster, and single sentences slower. To be
-    called before TensorFlow is imported; what the environment says of it
-    stays.
+    By default TensorFlow doesn't use oneDNN on x86-64 processors without
+    instructions for neural networks. There it makes batches faster, and single
+    sentences slower. To be called before TensorFlow is imported; a setting in
+    the environment takes precedence.
 
     Args:
-        sentences: that are translated together.
+        sentences: the number of sentences that are translated together.
     """
     if sentences < _ONEDNN_SENTENCES or _processor_has(_ONEDNN_FLAGS):
         return
@@ -109,7 +109,7 @@ def choose_onednn(sentences: int) -> None:
 
 
 def give_back_memory() -> None:
-    """Gives the system what the C library keeps free, where it is glibc.
+    """Returns glibc's free memory to the system; does nothing elsewhere.
 
     Building a large graph leaves a hundred MiB.
     """
@@ -119,16 +119,16 @@ def give_back_memory() -> None:
 
 
 def _of_glibc(name):
-    """A function of the C library, None if it has none of that name."""
+    """A function of the C library on Linux; None if it doesn't exist."""
     if sys.platform != "linux":
         return None
     return getattr(ctypes.CDLL(None), name, None)
 
 
 def allow_many_connections() -> None:
-    """Has the process open as many files and connections as it may.
+    """Raises the process's limit of open files and connections to the maximum.
 
-    By default these are often 1024, which idle clients of a server use up.
+    The default is often 1024, which idle clients of a server use up.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -137,17 +137,17 @@ def allow_many_connections() -> None:
 def files_left() -> int:
     """The number of files and connections the process may still open."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    opened = 64  # Where the system doesn't say.
+    opened = 64  # assumed on systems without /proc
     with contextlib.suppress(OSError):
         opened = len(os.listdir("/proc/self/fd"))
     return max(0, limit - opened)
 
 
 def spare_collections() -> None:
-    """Has Python no longer look for cycles among the objects of now.
+    """Exempts all existing objects from Python's garbage collection.
 
-    Those of TensorFlow take tenths of a second each time, in which no other
-    thread runs. They live as long as the process anyway.
+    A collection of TensorFlow's objects takes tenths of a second, in which no
+    other thread runs. They live as long as the process anyway.
     """
     gc.collect()
     gc.freeze()
@@ -155,13 +155,14 @@ def spare_collections() -> None:
 
 @contextlib.contextmanager
 def exit_after(seconds: float, before: set[threading.Thread]) -> Iterator[None]:
-    """Ends the process with status 1 if a block takes longer.
+    """Ends the process with status 1 if the block takes too long.
 
-    Also if it leaves threads that Python would wait for at the end.
+    Also if the block leaves threads running that would keep Python from
+    exiting.
 
     Args:
-        seconds: from now on.
-        before: threads that aren't looked at.
+        seconds: the time limit.
+        before: threads that are ignored.
     """
     timer = threading.Timer(seconds, os._exit, [1])
     timer.daemon = True
@@ -181,7 +182,7 @@ def has_gpu() -> bool:
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
     if not any(pathlib.Path(device).exists() for device in devices):
-        return False  # Told without the seconds that importing takes.
+        return False  # Avoids the import, which takes seconds.
     import tensorflow as tf
 
     return bool(tf.config.list_physical_devices("GPU"))
@@ -190,8 +191,8 @@ def has_gpu() -> bool:
 def multiplies_bfloat16() -> bool:
     """True if TensorFlow's device has instructions for bfloat16.
 
-    Elsewhere its products are float32's with rounding on top: slower, not
-    faster.
+    Without them, bfloat16 products are computed in float32 and rounded, which
+    is slower than float32.
     """
     if has_gpu():
         import tensorflow as tf
@@ -199,27 +200,27 @@ def multiplies_bfloat16() -> bool:
         details = tf.config.experimental.get_device_details(
             tf.config.list_physical_devices("GPU")[0]
         )
-        # NVIDIA's since Ampere.
+        # NVIDIA GPUs since Ampere.
         return details.get("compute_capability", (0, 0)) >= (8, 0)
     return _processor_has(_BFLOAT16_FLAGS)
 
 
 def multiplies_int8() -> bool:
-    """True if the processor adds products of 8-bit integers to 32-bit sums.
+    """True if the processor sums products of 8-bit integers in 32 bits.
 
-    Without such instructions, of x86-64 processors, sums are of 16 bits and
-    are cut off where they get too large.
+    Without these instructions of x86-64 processors (VNNI), intermediate sums
+    have 16 bits and saturate.
     """
     return _processor_has(_INT8_FLAGS)
 
 
 def has_avx2() -> bool:
-    """True if it is an x86-64 processor with AVX2: Intel since 2013."""
+    """True for an x86-64 processor with AVX2: Intel since 2013."""
     return _processor_has({"avx2"})
 
 
 def _processor_has(flags):
-    """True if the processor has one of these, by Linux's names."""
+    """True if the processor has one of these flags, as Linux names them."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:

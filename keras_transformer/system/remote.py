@@ -1,7 +1,7 @@
-"""Remote files: what has an address, such as gs://, s3://, hdfs:// or file://.
+"""Remote files, with addresses such as gs://, s3://, hdfs:// or file://.
 
-pyarrow reads and writes them. Accounts and regions are those that the programs
-of these file systems use, from the environment or their own files.
+pyarrow reads and writes them. Accounts and regions come from the environment
+or the configuration files of the file systems' own programs.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _CHUNK = 4 << 20
 
 @dataclasses.dataclass(frozen=True)
 class RemotePath:
-    """An address; has of `pathlib.Path` what reading a corpus needs.
+    """An address, with the part of `pathlib.Path` that reading a corpus uses.
 
     Args:
         uri: the address, with a scheme.
@@ -46,7 +46,7 @@ class RemotePath:
 
     @property
     def suffix(self) -> str:
-        """The ending of the name, with its dot."""
+        """The file name's suffix, including the dot."""
         return pathlib.PurePosixPath(self.name).suffix
 
     def open(self) -> io.BufferedReader:
@@ -60,7 +60,7 @@ class RemotePath:
         return io.BufferedReader(system.open_input_file(path), _CHUNK)
 
     def size(self) -> int:
-        """Bytes. Raises as `open` does."""
+        """The file's size in bytes. Raises as `open` does."""
         system, path = self._resolved()
         info = system.get_file_info(path)
         if info.size is None:
@@ -68,7 +68,7 @@ class RemotePath:
         return info.size
 
     def describe(self) -> dict:
-        """As `checksums.describe_file`. Raises as `open` does."""
+        """The same as `checksums.describe_file`. Raises as `open` does."""
         with self.open() as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"name": self.name, "bytes": self.size(), "sha256": digest}
@@ -81,7 +81,7 @@ class RemotePath:
             shutil.copyfileobj(file, out, _CHUNK)
 
     def fetch(self, folder: pathlib.Path) -> None:
-        """Copies the files of this folder into a local one, not its folders.
+        """Copies the files of this folder, without subfolders, to a local one.
 
         Raises as `open` does.
         """
@@ -94,16 +94,17 @@ class RemotePath:
                     shutil.copyfileobj(file, out, _CHUNK)
 
     def remove(self) -> None:
-        """Removes a folder and all that it holds, if it is there."""
+        """Removes a folder and its content, if it isn't empty."""
         system, path = self._resolved()
         if self._list():
             system.delete_dir(path)
 
     def check_free(self) -> None:
-        """As `files.check_free`.
+        """The same as `files.check_free`.
 
         Raises:
-            InputError: something is there already, or nothing can be read.
+            InputError: a file or a folder with files exists there, or the
+                address can't be read.
         """
         try:
             system, path = self._resolved()
@@ -123,7 +124,7 @@ class RemotePath:
         return system.get_file_info(fs.FileSelector(path, allow_not_found=True))
 
     def _resolved(self):
-        """The file system, and the path on it."""
+        """Returns the file system, and the path on it."""
         try:
             import pyarrow
             from pyarrow import fs
@@ -137,7 +138,7 @@ class RemotePath:
 
 
 def any_path(name: str | os.PathLike) -> pathlib.Path | RemotePath:
-    """A path, or an address where it has a scheme."""
+    """Returns a `RemotePath` for a name with a scheme, else a `Path`."""
     if isinstance(name, RemotePath):
         return name
     if "://" in (text := os.fspath(name)):
@@ -146,7 +147,7 @@ def any_path(name: str | os.PathLike) -> pathlib.Path | RemotePath:
 
 
 def size_of(path: pathlib.Path | RemotePath) -> int:
-    """The bytes of a file.
+    """The size of a file in bytes.
 
     Raises:
         OSError: it can't be read.
@@ -160,10 +161,11 @@ def size_of(path: pathlib.Path | RemotePath) -> int:
 def new_target(
     path: pathlib.Path | RemotePath,
 ) -> Iterator[pathlib.Path]:
-    """As `files.new_folder`; with an address, what is written is then copied.
+    """The same as `files.new_folder`, also for an address.
 
-    Where there is no renaming in one step, the manifest is copied last: a
-    folder without isn't whole.
+    For an address, the files are written locally and then copied. As remote
+    folders can't be renamed atomically, the manifest is copied last: a folder
+    without one is incomplete.
 
     Args:
         path: of a folder that doesn't exist yet, or is empty.
@@ -194,10 +196,10 @@ def new_target(
 
 
 def check_target(path: pathlib.Path | RemotePath) -> None:
-    """Refuses a target that holds something already.
+    """Refuses a target that isn't free, see `check_free`.
 
     Raises:
-        InputError: it does.
+        InputError: it exists, and isn't an empty folder.
     """
     if isinstance(path, RemotePath):
         path.check_free()

@@ -1,10 +1,10 @@
-"""Worker processes that do tasks, whose results come in order.
+"""Worker processes that do tasks and return the results in order.
 
-Python computes on one core, and TensorFlow doesn't survive a fork: each process
-is an interpreter of its own. It runs this module and not the program's main
-one, as `multiprocessing` has it, so that a script needs no
-`if __name__ == "__main__":`, and a notebook works as well. What workers are to
-do is sent as a factory, because objects of TensorFlow can't be pickled.
+Python computes on one core, and TensorFlow doesn't survive a fork, so each
+worker is a new interpreter. It runs this module and, unlike a worker of
+`multiprocessing`, not the program's main module, so that a script needs no
+`if __name__ == "__main__":`, and notebooks work, too. The workers' function is
+sent as a factory, because TensorFlow objects can't be pickled.
 """
 
 import collections
@@ -29,36 +29,36 @@ from keras_transformer.system.interpreters import (
     module_command,
 )
 
-# Tasks that a worker holds: one that it does and the next one.
+# Tasks assigned to a worker: the current one and the next one.
 _PER_WORKER = 2
-# Tasks handed out for each worker whose results weren't yielded yet. More than
-# it holds, so that one long task doesn't make the others wait.
+# Tasks per worker whose results haven't been yielded yet. More than the
+# assigned ones, so that one long task doesn't make the other workers wait.
 _AHEAD = 4
-# Seconds that a worker has to end by itself.
+# Seconds that a worker has to exit before it is killed.
 _END_SECONDS = 5.0
 
 Factory = Callable[[], Callable[[Any], Any]]
 
 
 class Workers:
-    """Processes that do tasks. A context manager.
+    """A context manager of processes that do tasks.
 
-    Entering starts them all and waits until they are ready; leaving ends
-    them, whatever they are doing. They end, too, when this process dies.
+    Entering starts all workers and waits until they are ready; leaving ends
+    them, even in the middle of a task. They also end when this process dies.
 
     Args:
-        factory: a callable that can be pickled, of a module other than
-            `__main__`. Called in each worker, it returns a function from a
-            task to its result, which both can be pickled too.
-        count: how many.
-        prepare: called first in each worker, without arguments; anything
-            that can be pickled by its name, as the factory.
-        doing: what they do, for messages: "translating".
-        remedy: what may help when one runs out of memory, for messages.
+        factory: a picklable callable from a module other than `__main__`.
+            It is called in each worker, and returns a function from a task to
+            its result, which must be picklable, too.
+        count: number of workers.
+        prepare: called first in each worker, without arguments; picklable like
+            the factory.
+        doing: what the workers do, for messages: "translating".
+        remedy: what may help if a worker runs out of memory, for messages.
 
     Raises:
-        InputError: on entering, the factory's; later, a worker was killed or
-            ran out of memory.
+        InputError: on entering, raised by the factory; later, a worker was
+            killed or ran out of memory.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class Workers:
     ) -> None:
         if count < 1:
             raise InputError(f"workers must be 1 or more. Received: {count}")
-        # The factory as bytes, because to unpickle it may import TensorFlow,
-        # and that is for the worker to do when all is set.
+        # Pickled separately, because unpickling may import TensorFlow: a worker
+        # does that only after its path is set and `prepare` was called.
         self._begin = pickle.dumps(prepare), pickle.dumps(factory)
         self._count = count
         self._words = doing, remedy
@@ -105,11 +105,11 @@ class Workers:
     def map(self, tasks: Iterable) -> Iterator:
         """Yields the result of each task, in order.
 
-        Reads at most four tasks a worker ahead, so that memory is bounded. An
-        empty list of things to do has an empty list of results.
+        Reads at most four tasks per worker ahead, so that memory is bounded.
+        The result of an empty list is an empty list, without a worker.
         """
         tasks = iter(tasks)
-        # Numbers of the tasks out, in order.
+        # Numbers of the tasks whose results haven't been yielded, in order.
         waiting: collections.deque = collections.deque()
         done: dict = {}
         exhausted = False
@@ -133,24 +133,24 @@ class Workers:
                 yield done.pop(waiting.popleft())
             if waiting or not self._least_busy():
                 for number, result in self._finished():
-                    # Others belong to a stream that was left early.
+                    # Other results belong to an earlier, unfinished iteration.
                     if waiting and number >= waiting[0]:
                         done[number] = result
 
     def _least_busy(self):
-        """The worker with the least to do, None if all have enough."""
+        """The worker with the fewest tasks, or None if all are busy."""
         worker = min(self._workers, key=lambda worker: worker.out)
         return worker if worker.out < _PER_WORKER else None
 
     def _finished(self):
-        """Waits, and yields (number, result) of what has come back."""
+        """Waits for results, and yields each as (number, result)."""
         connections = {worker.connection: worker for worker in self._workers}
         for connection in wait(connections):
             yield connections[connection].receive()
 
     def close(self) -> None:
         """Ends all workers."""
-        # All pipes are closed before any process is waited for.
+        # First all pipes, so that the workers end in parallel.
         for worker in self._workers:
             worker.connection.close()
         for worker in self._workers:
@@ -159,22 +159,22 @@ class Workers:
 
 
 class _Worker:
-    """One process, as its parent sees it.
+    """The parent's side of one worker process.
 
     Attributes:
         process: the process.
         connection: the pipe to it.
-        out: tasks sent and not come back.
+        out: number of tasks that were sent and aren't finished.
     """
 
     def __init__(self, words):
         self.connection, theirs = multiprocessing.Pipe()
-        # Held by the worker alone, the pipe tells of its death.
+        # Closed here, so that the pipe ends when the worker dies.
         with theirs:
             self.process = subprocess.Popen(
                 [*module_command(__name__), str(theirs.fileno()), *words],
                 env=child_environment(),
-                # What this process reads may be its own program.
+                # This process's input may be its own program.
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
@@ -182,7 +182,7 @@ class _Worker:
         self._doing, self._remedy = words
 
     def begin(self, *pickled):
-        # An empty path is the current folder.
+        # An empty path would be the current folder.
         self._say((list(filter(None, sys.path)), *pickled))
 
     def send(self, number, task):
@@ -193,15 +193,15 @@ class _Worker:
         try:
             self.connection.send(message)
         except (BrokenPipeError, ConnectionResetError):
-            # Its last message may give the reason.
+            # The worker's last message may be the error.
             self.receive()
             raise self._death() from None
 
     def receive(self):
-        """Its next message: (number, result)."""
+        """Returns the worker's next message: (number, result)."""
         try:
             number, result, error = self.connection.recv()
-        except (EOFError, OSError):  # Also in the midst of what it says.
+        except (EOFError, OSError):  # Also in the middle of a message.
             raise self._death() from None
         if error is not None:
             raise error
@@ -231,7 +231,7 @@ class _Worker:
 
 @contextlib.contextmanager
 def _interrupts_blocked():
-    """Starts processes with SIGINT blocked: their parent ends them."""
+    """Blocks SIGINT while workers start, as their parent ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -240,17 +240,18 @@ def _interrupts_blocked():
 
 
 def run_worker(connection: Connection, doing: str, remedy: str) -> None:
-    """Does what comes through a pipe until its other end is closed.
+    """Does the tasks that arrive through a pipe, until it is closed.
 
-    First come the paths of modules, and `prepare` and `factory` of `Workers`,
-    pickled. Says `(number, result, error)`: once with number None when it is
-    ready, then for every `(number, task)`. After an error it ends.
+    The first message has `sys.path`, and `prepare` and `factory` of `Workers`,
+    pickled. The answers are `(number, result, error)`: one with number None
+    when the worker is ready, then one for every `(number, task)`. The worker
+    ends after an error.
 
     Args:
         connection: the pipe.
         doing, remedy: see `Workers`.
     """
-    # Ctrl-C goes to the whole terminal; the parent decides what ends.
+    # Ctrl-C reaches all processes of a terminal; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     tasks: queue.SimpleQueue = queue.SimpleQueue()
@@ -268,7 +269,7 @@ def run_worker(connection: Connection, doing: str, remedy: str) -> None:
             number, task = tasks.get()
             connection.send((number, work(task), None))
     except BrokenPipeError:
-        pass  # The parent has gone.
+        pass  # The parent has ended.
     except Exception as error:
         connection.send((number, None, _portable(error, doing, remedy)))
     finally:
@@ -286,9 +287,9 @@ def _unpickled(pickled):
 
 
 def _receive(connection, tasks):
-    """Takes in what comes, so that the parent never waits to send.
+    """Queues incoming messages, so that the parent never blocks on sending.
 
-    Ends the process when the parent has gone, even in the midst of a task.
+    Ends the process when the parent has ended, even in the middle of a task.
     """
     try:
         while True:
@@ -298,7 +299,7 @@ def _receive(connection, tasks):
 
 
 def _portable(error, doing, remedy):
-    """The error as one that the parent can raise."""
+    """Converts an error to one that can be sent to the parent."""
     if isinstance(error, InputError | OSError | MemoryError):
         return error
     if type(error).__name__ == "ResourceExhaustedError":

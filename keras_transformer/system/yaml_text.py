@@ -1,8 +1,8 @@
-"""YAML that a person or another program wrote, and that may be hostile.
+"""A parser of YAML from users and other programs, which may be hostile.
 
-PyYAML's own errors are of many kinds: of a date such as 2020-99-99 or of a
-number of 6,000 digits it raises what Python raises. Aliases may make a value
-without end of a few lines.
+PyYAML raises many kinds of errors: for a date such as 2020-99-99 or a number of
+6,000 digits it passes on Python's. Aliases may expand a few lines to a value of
+unlimited size.
 """
 
 import re
@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-_MOST_NODES = 100_000  # of a value, its aliases replaced by what they name
-# What PyYAML's constructors raise beside its own errors.
+_MOST_NODES = 100_000  # of a value, with its aliases expanded
+# PyYAML's own errors, and others that its constructors raise.
 _ERRORS = (
     yaml.YAMLError,
     ValueError,
@@ -24,10 +24,10 @@ _ERRORS = (
 
 
 class NotYaml(ValueError):
-    """A text that isn't YAML, or not such as is taken; says why.
+    """A text that isn't YAML, or isn't accepted; the message is the reason.
 
     Attributes:
-        line: where in the text, from 1; None: unknown.
+        line: number of the line, from 1; None: unknown.
     """
 
     def __init__(self, problem: str, line: int | None = None) -> None:
@@ -62,7 +62,7 @@ def load_yaml(text: str | bytes) -> Any:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a repeated key, where YAML would drop the first."""
+    """A loader that refuses a repeated key, where PyYAML drops the first."""
 
     def construct_mapping(self, node, deep=False):
         seen = set()
@@ -77,7 +77,7 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def _number(loader, node):
-    """An integer as of YAML 1.2: 010 is ten, and 1:30 isn't ninety."""
+    """An integer as in YAML 1.2: 010 is ten, and 1:30 isn't ninety."""
     text = loader.construct_scalar(node)
     if ":" in text:
         return text
@@ -89,14 +89,14 @@ _UniqueKeys.add_constructor("tag:yaml.org,2002:int", _number)
 
 
 def _size(node, sizes) -> int:
-    """The nodes of a value; those that an alias names count each time.
+    """The number of nodes of a value, with its aliases expanded.
 
     Args:
-        node: of the value.
-        sizes: of the nodes counted so far, by their `id`.
+        node: the root of the value.
+        sizes: sizes of the nodes counted so far, by their `id`.
     """
     if id(node) not in sizes:
-        # While it is counted: an alias in it that names it has no end.
+        # Found by an alias to the node within it, which would never end.
         sizes[id(node)] = _MOST_NODES + 1
         children = node.value if isinstance(node.value, list) else []
         total = 1
