@@ -17,8 +17,8 @@ class CharacterTokenizer(LookupTokenizer):
     """One token per Unicode character.
 
     White space between Chinese or Japanese characters, or at the ends, is
-    dropped; anywhere else a run of it is one token, so that "New York" comes
-    back, and so do the spaces around it inside Chinese text.
+    dropped; anywhere else a run of it is one token, so that "New York", and the
+    spaces around it inside Chinese text, are restored.
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.
@@ -38,7 +38,7 @@ class CharacterTokenizer(LookupTokenizer):
 
     def _split(self, strings):
         strings = squeeze(escape(strings))
-        # Twice, as a match takes the character that the next begins with.
+        # Twice, as a match consumes the character that the next begins with.
         between = (f"([{UNSPACED}]) ([{UNSPACED}])", r"\1\2")
         strings = replaced(strings, between, between, (" ", SPACE))
         return self._around_symbols(

@@ -1,6 +1,6 @@
 """Traditional to simplified Chinese by OpenCC, in plain Python.
 
-`text.normalization.Simplifier` is the same as graph code.
+`text.normalization.Simplifier` does the same in graph code.
 """
 
 import collections
@@ -12,19 +12,19 @@ import opencc
 
 
 def simplify(lines: Iterable[str]) -> Iterator[str]:
-    """Each line as OpenCC writes it in simplified characters (t2s)."""
+    """Converts lines to simplified characters with OpenCC (t2s)."""
     convert, unchanged = _converter().convert, _changing().isdisjoint
     for line in lines:
-        # OpenCC takes its time, and most lines have nothing for it.
+        # OpenCC is slow, and has nothing to convert in most lines.
         yield line if unchanged(line) else convert(line)
 
 
 @functools.cache
 def simplified(name: str) -> dict[str, str]:
-    """The entries of one of OpenCC's dictionaries, with what it makes of them.
+    """The entries of one of OpenCC's dictionaries, as OpenCC converts them.
 
-    Asking OpenCC instead of reading its second column settles which of
-    several values it takes.
+    The dictionary's second column may have several values, so OpenCC itself is
+    asked which one it uses.
 
     Args:
         name: "TSPhrases.txt" or "TSCharacters.txt".
@@ -42,12 +42,12 @@ def _converter():
 
 @functools.cache
 def _changing():
-    """Characters of which every line has one that OpenCC changes."""
+    """Characters of which each line that OpenCC changes has at least one."""
     characters, phrases = (
         {key for key, value in simplified(name).items() if key != value}
         for name in ("TSCharacters.txt", "TSPhrases.txt")
     )
-    # Phrases of none of these have a few others, such as 瞭 and 藉.
+    # Phrases without any of these add a few others, such as 瞭 and 藉.
     while phrases := set(filter(characters.isdisjoint, phrases)):
         counts = collections.Counter("".join(sorted(phrases)))
         characters.add(counts.most_common(1)[0][0])

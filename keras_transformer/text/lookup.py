@@ -1,4 +1,4 @@
-"""Lookup tokenizers: text is split, then each token looked up in a table."""
+"""Lookup tokenizers: split text, then look each token up in a table."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -21,7 +21,7 @@ DEFAULT_SIZE = 50_000
 
 
 class LookupTokenizer(Tokenizer):
-    """Splits text, then looks each piece up; subclasses say how to split.
+    """Splits text, then looks each token up; subclasses define the splitting.
 
     The reserved tokens aren't in the table, so text that spells one, like
     `<s>`, never becomes its id.
@@ -71,14 +71,14 @@ class LookupTokenizer(Tokenizer):
         Args:
             lines: the text, streamed.
             size: tokens at most, the reserved ones included.
-            symbols: `symbols.SYMBOLS` to have them as tokens.
-            **options: as of the class.
+            symbols: `symbols.SYMBOLS`, or empty if they aren't tokens.
+            **options: arguments of the class.
 
         Raises:
             InputError: there is no text.
         """
         reserved = [*options.get("tags", ()), *symbols]
-        # Splitting needs no vocabulary; the one that counts has an empty one.
+        # Only for splitting, which needs no vocabulary.
         counting = cls([*SPECIAL_TOKENS, *reserved], **options)
         counts = count_tokens(lines, counting.split)
         tokens = frequent_tokens(counts, size, cls.kind, reserved)
@@ -114,7 +114,7 @@ class LookupTokenizer(Tokenizer):
         raise NotImplementedError
 
     def _around_symbols(self, strings, split):
-        """Tokens of strings `(B,)` by `split`, symbols apart from it."""
+        """Splits strings `(B,)`, with each symbol as a token."""
         if self.first_symbol is None:
             return split(strings)
         return split_around_symbols(strings, split)

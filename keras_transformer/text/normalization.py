@@ -16,13 +16,13 @@ from keras_transformer.languages import base_language, is_english
 from keras_transformer.text.chinese import simplified
 from keras_transformer.text.options import require_boolean, require_option
 
-# Code points that Unicode keeps for the inside of programs. Tokenizers may
-# write them into text as marks: the normalizer lets none through.
+# Noncharacters, which Unicode reserves for internal use. Tokenizers may insert
+# them into text as marks, because the normalizer replaces those of the input.
 _MARKS = "[\ufdd0-\ufdef]"
 MARK = "\ufdd0"
 
-# Characters that mean something to SentencePiece: a space, and the unknown
-# token. In a text of such a tokenizer they are written as marks.
+# Characters with a meaning in SentencePiece: a space, and the unknown token.
+# They are replaced by marks in text for a SentencePiece model.
 _ESCAPES = {SPACE: "\ufdd1", "▅": "\ufdd2"}
 
 # Members of a character class: scripts written without spaces, and their
@@ -32,23 +32,24 @@ UNSPACED = (
     r"\x{3000}-\x{303f}\x{fe30}-\x{fe4f}\x{ff00}-\x{ffef}"
 )
 
-# A text of nothing that is seen, and within a text a word of it.
+# A text without visible characters, and a word of invisible ones.
 _BLANK_TEXT = f"^[{BLANK}]+$"
 _BLANK_WORD = (
     f"(?:^|[{WHITE_SPACE}])[{INVISIBLE}]"
     f"[{INVISIBLE}{WHITE_SPACE}]*(?:[{WHITE_SPACE}]|$)"
 )
 
-# The byte order mark, the marks of writing direction and the soft hyphen, which
-# say nothing of a text: in web text they are mostly left behind by editors.
+# The byte order mark, direction marks and the soft hyphen. They don't belong to
+# the text: in web text, most of them are left behind by editors.
 _INVISIBLE = (
     r"[\x{ad}\x{feff}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
 )
 
-# More marks than any letter has: ICU would sort them, in quadratic time.
+# More combining marks than any letter has. ICU would sort them, in quadratic
+# time.
 _LONG_MARKS = (r"(\p{M}{30})\p{M}+", r"\1")
 
-# Of `moses_punctuation`: patterns and what replaces them.
+# Rules of `moses_punctuation`: patterns and their replacements.
 _NO_BREAK = "\u00a0"
 _SPACES = (" +", " ")
 _RULES = (
@@ -105,20 +106,19 @@ class Normalizer(tf.Module):
 
     Broken UTF-8 becomes U+FFFD; control characters, line ends and line
     separators become spaces; byte order and direction marks and soft hyphens
-    disappear. Words of invisible characters alone are spaces too (see
-    `blank`), while joiners and the like within words stay.
+    are removed. Words of only invisible characters become spaces, too (see
+    `blank`), while joiners and similar characters within words are kept.
 
     Args:
-        nfc: bring text to Unicode normalization form C; of more than 30
-            marks in a row the first 30 stay.
-        simplify: traditional Chinese characters become simplified ones
-            (see `Simplifier`).
-        moses_language: tag of the text's language, by whose rules
-            punctuation is normalised (see `moses_punctuation`); None: it
-            isn't.
+        nfc: bool, whether to convert to Unicode normalization form C. Only the
+            first 30 of a run of combining marks are kept then.
+        simplify: bool, whether to convert traditional Chinese characters to
+            simplified ones (see `Simplifier`).
+        moses_language: tag of the text's language, by whose rules punctuation
+            is normalised (see `moses_punctuation`); None: not at all.
 
     Raises:
-        OptionError: an `InputError`: one of them isn't as accepted.
+        OptionError: an argument isn't accepted; a subclass of `InputError`.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Normalizer(tf.Module):
             (f"{_BLANK_TEXT}|{_BLANK_WORD}", " "),
         )
         if self.nfc:
-            # Its libraries take 120 MiB: for those who meet text only.
+            # Its libraries take 120 MiB, so it is imported only when needed.
             import tensorflow_text as tf_text
 
             strings = replaced(strings, _LONG_MARKS)
@@ -168,10 +168,10 @@ class Normalizer(tf.Module):
 
 
 def moses_punctuation(strings: tf.Tensor, language: str) -> tf.Tensor:
-    """Punctuation as Moses' normalize-punctuation.perl makes it.
+    """Normalises punctuation as Moses' normalize-punctuation.perl does.
 
-    Most models of OPUS-MT were trained on text that went through it. Rules are
-    applied one after the other, each to what the one before has made.
+    Most models of OPUS-MT were trained on text that was normalised by it. Each
+    rule is applied to the result of the one before.
 
     Args:
         strings: string tensor of any shape.
@@ -188,11 +188,11 @@ def moses_punctuation(strings: tf.Tensor, language: str) -> tf.Tensor:
 
 
 def replaced(strings: tf.Tensor, *rules: tuple[str, str]) -> tf.Tensor:
-    """Strings of any shape after rules, one after the other.
+    """Applies replacement rules to strings, one after the other.
 
     Args:
-        strings: string tensor.
-        rules: a regular expression of RE2 each, and what replaces it.
+        strings: string tensor of any shape.
+        rules: pairs of an RE2 regular expression and its replacement.
     """
     for pattern, rewrite in rules:
         strings = tf.strings.regex_replace(strings, pattern, rewrite)
@@ -200,14 +200,14 @@ def replaced(strings: tf.Tensor, *rules: tuple[str, str]) -> tf.Tensor:
 
 
 def head_and_rest(strings: tf.Tensor, head: str) -> tuple[tf.Tensor, tf.Tensor]:
-    """The beginnings of strings that a pattern matches, and what follows.
+    """Splits strings after the beginning that a pattern matches.
 
     Args:
         strings: string tensor `(B,)`.
         head: a regular expression that begins with ^.
 
     Returns:
-        string `(B,)` each.
+        the beginnings, "" without a match, and the rest: string `(B,)` each.
     """
     rest = tf.strings.regex_replace(strings, head, "")
     lengths = tf.strings.length(strings) - tf.strings.length(rest)
@@ -215,13 +215,13 @@ def head_and_rest(strings: tf.Tensor, head: str) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def squeeze(strings: tf.Tensor) -> tf.Tensor:
-    """White space runs become one space, and none stays at the ends."""
+    """Replaces runs of white space by a space, and strips the ends."""
     strings = tf.strings.regex_replace(strings, f"[{WHITE_SPACE}]+", " ")
     return tf.strings.strip(strings)
 
 
 def escape(strings: tf.Tensor) -> tf.Tensor:
-    """Text without the characters that SentencePiece keeps for itself.
+    """Replaces the characters that SentencePiece reserves by marks.
 
     Args:
         strings: normalised strings of any shape.
@@ -235,21 +235,21 @@ def unescape(strings: tf.Tensor) -> tf.Tensor:
 
 
 class Simplifier(tf.Module):
-    """OpenCC's dictionaries as graph code, to use where text is served.
+    """OpenCC's conversion to simplified Chinese as graph code, for serving.
 
     Call arguments:
         strings: valid UTF-8 `(B,)`, as `Normalizer` leaves it.
 
     Returns:
-        The strings `(B,)`. They are OpenCC's, except where two phrases of its
-        dictionary overlap and it takes the later one.
+        The strings `(B,)`. They equal OpenCC's, except where two phrases of its
+        dictionary overlap and OpenCC takes the later one.
     """
 
     def __init__(self) -> None:
         super().__init__()
         phrases = simplified("TSPhrases.txt")
         characters = simplified("TSCharacters.txt")
-        # RE2 takes the first alternative that fits: longest first.
+        # RE2 takes the first alternative that matches.
         longest_first = sorted(phrases, key=len, reverse=True)
         self._pattern = "(" + "|".join(map(re.escape, longest_first)) + ")"
         self._phrases = hash_table([*phrases], [*phrases.values()], "")
@@ -260,8 +260,8 @@ class Simplifier(tf.Module):
         )
 
     def __call__(self, strings: tf.Tensor) -> tf.Tensor:
-        """Traditional characters of strings as simplified ones."""
-        # Phrases apart from the text between them: "a\ufdd0phrase\ufdd0b".
+        """Converts traditional characters to simplified ones."""
+        # Separates phrases from the text around them: "a\ufdd0phrase\ufdd0b".
         strings = tf.strings.regex_replace(
             strings, self._pattern, rf"{MARK}\1{MARK}"
         )
@@ -289,7 +289,7 @@ class Simplifier(tf.Module):
 def hash_table(
     keys: Any, values: Any, default: int | str
 ) -> tf.lookup.StaticHashTable:
-    """A table from some strings or int64 to others, and what all else gives."""
+    """A lookup table between strings or int64, with a value for other keys."""
     return tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(keys, values), default
     )

@@ -4,7 +4,7 @@ from keras_transformer.errors import InputError, shown
 
 
 class OptionError(InputError):
-    """An option that a tokenizer doesn't take; its vocabulary may be right."""
+    """An invalid option of a tokenizer, unlike errors in its vocabulary."""
 
 
 def require_option(
@@ -14,12 +14,12 @@ def require_option(
 
     Args:
         condition: True if the value is accepted.
-        name: of the option.
-        accepted: what is, in words.
-        value: that it was given.
+        name: the option's name.
+        accepted: the accepted values, in words.
+        value: the given value.
 
     Raises:
-        OptionError: names all three.
+        OptionError: has the name, the accepted values and the given one.
     """
     if not condition:
         raise OptionError(

@@ -1,4 +1,4 @@
-"""SentencePiece tokenizer: subword pieces by a model, run by TF Text."""
+"""SentencePiece tokenizer: subword pieces of a model, run by TF Text."""
 
 import functools
 import os
@@ -32,29 +32,29 @@ from keras_transformer.text.tokenizer import LARGEST_CONTENT, UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 _Model = sentencepiece_model_pb2.ModelProto
-# A language code, as text and as a piece.
+# A language code as text, and below as a piece.
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
-# Control characters, but white space.
+# Control characters except white space.
 _CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]"
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Pieces of words by a unigram or BPE model.
+    """Subword pieces of a unigram or BPE model.
 
-    White space of any kind and length is one space, U+00A0 included.
+    White space of any kind and length, U+00A0 included, is one space.
 
     Args:
-        model: a SentencePiece model, the path of its file or its bytes, whose
-            ids 0 to 3 are the reserved ones; `train` makes one.
-        known: int, how many of the pieces are tokens, the reserved ones
-            included; those after them make the unknown one. None: all.
-        prefix: string, such as the language code `>>cmn_Hans<<`, that goes
-            before each text that has no language code of its own.
+        model: a SentencePiece model, as a file's path or as bytes. Its ids 0 to
+            3 must be the reserved ones; `train` makes such a model.
+        known: int, the number of first pieces that are tokens, the reserved
+            ones included; later pieces become the unknown token. None: all.
+        prefix: string, a language code such as `>>cmn_Hans<<` that is put
+            before each text without one.
         **normalization: `tags`, and those of `Normalizer`; see `Tokenizer`.
 
     Raises:
-        InputError: `model` isn't such a model, or an option isn't as accepted
+        InputError: `model` isn't such a model, or an option isn't accepted
             (`OptionError`).
     """
 
@@ -102,20 +102,20 @@ class SentencePieceTokenizer(Tokenizer):
         symbols: Sequence[str] = (),
         **options: Any,
     ) -> Self:
-        """A tokenizer by a model of a text.
+        """Trains a model on a text and returns its tokenizer.
 
-        Characters without a piece become bytes, 256 of the pieces; in a
-        vocabulary below 2,048 they are unknown.
+        Characters without a piece are split into bytes, for which 256 pieces
+        are reserved; in a vocabulary below 2,048 they are unknown.
 
         Args:
             lines: the text, streamed.
-            size: pieces at most, the reserved ones included; None: as many as
-                `vocabulary_training.pieces_of` a text.
+            size: pieces at most, the reserved ones included; None: see
+                `vocabulary_training.pieces_of`.
             model_type: "unigram" or "bpe".
-            seed: chooses the sentences of a text of millions.
-            characters: True makes each Chinese or Japanese character a piece
-                of its own.
-            symbols: `symbols.SYMBOLS` to have them as pieces.
+            seed: chooses the sentences if the text has millions.
+            characters: True makes each Chinese or Japanese character a separate
+                piece.
+            symbols: `symbols.SYMBOLS`, or empty if they aren't pieces.
             **options: `tags`, and see `Normalizer`.
 
         Raises:
@@ -135,7 +135,7 @@ class SentencePieceTokenizer(Tokenizer):
         return cls(model, **options)
 
     def with_simplify(self, simplify: bool) -> Self:
-        """The same model, for text of which Chinese is simplified or not."""
+        """Returns a tokenizer with the same model and another `simplify`."""
         return type(self)(
             self._model, **self.options() | {"simplify": simplify}
         )
@@ -149,7 +149,7 @@ class SentencePieceTokenizer(Tokenizer):
                 f"Received: {shown(' '.join(added))}"
             )
         model = _Model.FromString(self._model)
-        # Pieces that make the unknown one stay behind those that are tokens.
+        # Pieces that stand for the unknown token stay behind the tokens.
         others = model.pieces[self.vocabulary_size :]
         del model.pieces[self.vocabulary_size :]
         model.pieces.extend(new.values())
@@ -204,12 +204,12 @@ class SentencePieceTokenizer(Tokenizer):
         ]
 
     def sampler(self, alpha: float) -> "SubwordSampler":
-        """Draws other ids for the same texts."""
+        """A sampler of other segmentations of the same texts."""
         return SubwordSampler(self._model, alpha, self.vocabulary_size)
 
     @functools.cached_property
     def _skips_pieces(self):
-        """True if pieces of text are marked as no text, see `importing`."""
+        """True if pieces of text have the control type, which TF Text omits."""
         return self._known is not None and any(
             self._processor.is_control(i)
             for i in range(len(SPECIAL_TOKENS), self.vocabulary_size)
@@ -217,7 +217,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     @functools.cached_property
     def _has_bytes(self):
-        """True with pieces such as <0xE6>, for rare characters."""
+        """True if pieces such as <0xE6> spell rare characters."""
         return any(map(self._processor.is_byte, range(self.vocabulary_size)))
 
     @functools.cached_property
@@ -227,12 +227,12 @@ class SentencePieceTokenizer(Tokenizer):
 
     @property
     def _pieces(self):
-        """The model as TF Text's, once there is text."""
+        """TF Text's tokenizer, created when it is first needed."""
         if self._made is None:
-            # Its libraries take 120 MiB, which prepared data don't need.
+            # Its libraries take 120 MiB, and prepared data needs none of them.
             import tensorflow_text as tf_text
 
-            with tf.init_scope():  # not in a graph that uses it first
+            with tf.init_scope():  # Outside of the graph that uses it first.
                 self._made = tf_text.SentencepieceTokenizer(
                     self._model, out_type=tf.int32
                 )
@@ -250,15 +250,15 @@ class SentencePieceTokenizer(Tokenizer):
         )
 
     def _prepared(self, strings):
-        """Normalised strings as the model takes them."""
+        """Prepares normalised strings for the model."""
         strings = squeeze(strings)
-        if self._known is None:  # Others' models weren't trained so.
+        if self._known is None:  # Imported models weren't trained this way.
             strings = escape(strings)
         if self.first_symbol is not None:
             strings = spaces_to_words(strings, self._adds_space)
         if not self._has_codes:
             return strings
-        # One that is no code of the model is text.
+        # Codes that the model doesn't have are text.
         codes = "|".join(map(re.escape, self.language_codes()))
         own = f"^({codes}) ?"
         spaced = tf.strings.regex_replace(strings, own, r"\1 ")
@@ -281,13 +281,13 @@ class SentencePieceTokenizer(Tokenizer):
         )
 
     def _decode(self, ids):
-        if self._has_codes:  # They are no text.
+        if self._has_codes:  # Codes are removed.
             code = tf.constant(
                 [bool(_CODE.fullmatch(t)) for t in self.tokens()]
             )
             is_text = ids.with_flat_values(~tf.gather(code, ids.flat_values))
             ids = tf.ragged.boolean_mask(ids, is_text)
-        # TF Text would leave tags out, and has more marks for broken bytes.
+        # TF Text would omit tags, and mark broken bytes more often.
         if self.tags or self._skips_pieces or self._has_bytes:
             return super()._decode(ids)
         return self._unspaced(self._pieces.detokenize(ids))
@@ -304,14 +304,14 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _join(self, tokens):
         text = tf.strings.reduce_join(tokens, axis=1)
-        if self._has_bytes:  # They may be of no character.
+        if self._has_bytes:  # They may not form valid characters.
             text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
-            # Bytes that no text of training had: a sample may have any.
+            # No training text has these, but a sampled output may.
             text = tf.strings.regex_replace(text, _CONTROL, "")
         return self._unspaced(tf.strings.regex_replace(text, SPACE, " "))
 
     def _unspaced(self, text):
-        """Text as it was: no piece says whether a space begins it."""
+        """Restores text, without the space that may precede its first word."""
         if self.first_symbol is not None:
             if self._adds_space:
                 text = tf.strings.regex_replace(text, "^ +", "")
@@ -327,7 +327,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 def _user_defined(token):
-    """A piece that is cut out of every text."""
+    """A piece that is always one token, whatever surrounds it."""
     kind = _Model.SentencePiece.USER_DEFINED
     return _Model.SentencePiece(piece=token, type=kind, score=0.0)
 
@@ -338,7 +338,7 @@ def _read(path):
 
 
 def _require_options(known, size, prefix):
-    """Refuses a number that the model's pieces haven't, and no string."""
+    """Refuses an invalid number of known pieces, or prefix."""
     lowest = len(SPECIAL_TOKENS)
     require_option(
         known is None or (type(known) is int and lowest <= known <= size),

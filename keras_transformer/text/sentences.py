@@ -1,10 +1,10 @@
-"""Sentences of a text, found in the graph by rules of its language.
+"""Sentence splitting in graph code, by rules for the text's language.
 
-The rules are regular expressions of RE2, made for a language when a splitter
-is made: a mark goes where a sentence ends, others go where a stop ends none.
-No model is needed, and any server of TensorFlow's runs them.
+The rules are RE2 regular expressions, built for a language when a splitter is
+created: they insert one mark where a sentence ends, and another after a stop
+that doesn't end one. No model is needed, and any TensorFlow server runs them.
 
-Axes: B texts, N sentences of all of them, K translations of each.
+Axes: B texts, N sentences of all texts, K translations of each.
 """
 
 import functools
@@ -34,8 +34,8 @@ from keras_transformer.symbols import (
 from keras_transformer.system.yaml_text import load_yaml
 from keras_transformer.text.normalization import head_and_rest, replaced
 
-# Of code points that Unicode keeps for the inside of programs; those of a text
-# become another one, as in every tokenizer's text.
+# Noncharacters, which Unicode reserves for internal use; those in a text become
+# U+FFFD, as in the tokenizers' normalization.
 _END, _NO_END = "\ufdd0", "\ufdd1"
 _OTHER = "\ufffd"
 
@@ -43,28 +43,28 @@ _LINE_END = "\\n\\x0b-\\r\\x1c-\\x1e\x85\u2028\u2029"
 _SPACE = "\\t\\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 # Stops that end a sentence before white space.
 _STOPS = ".!?…‼⁇⁈⁉‽"
-# Stops that end one whatever follows: of Chinese and Japanese, Indian scripts,
-# Arabic and Urdu, Armenian, Ethiopic, Burmese, Khmer, Tibetan.
+# Stops that end a sentence whatever follows: of Chinese and Japanese, Indian
+# scripts, Arabic and Urdu, Armenian, Ethiopic, Burmese, Khmer, Tibetan.
 _FULL_STOPS = "。！？｡।॥؟۔։።፧፨၊။។៕༎"
 _OPENING, _CLOSING = "([{（［｛「『《〈【“«„‹", ")\\]}）］｝」』》〉】”»“›"
 _CLOSERS = f"{_CLOSING}\"'’«‘"
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _WORD = r"\p{L}\p{M}\p{N}"
 _WORD_START = f"(^|[^{_WORD}°])"
-# Also a Roman one, but for what may be a word or an initial: "No. I am."
+# Also a Roman number, unless it may be a word or an initial: "No. I am."
 _NUMBER = r"(?:\p{N}|(?:[VX]|[IVXLC]{2,})\b)"
 _LETTER = r"\p{L}\p{M}*"
 _DANDA = {"DEVANAGARI", "BENGALI", "ORIYA", "GURMUKHI"}
 _NARROW = " \xa0\u202f"  # before a closing quote in French
 _BULLETS = "-–—*•‣⁃◦·○●◆◇■□▪▫▸►▶➤➢✓✔※"
 
-# Sentences of one pair of quotes or brackets that are kept together.
+# Sentences kept together in one pair of quotes or brackets, at most.
 _NESTED_ENDS = 3
 _WORDS_OF_A_TERM = 8
-# Characters after which a word may be cut if there is no other place.
+# Number of characters after which a word may be cut for lack of other places.
 _LONGEST_WORD = 16
 
-# Languages that quote „so“, and of whose «marks» either may open.
+# Languages that quote „like this“, and in which either of «» may open.
 _LOW_QUOTES = set("de cs sk sl hr bs sr bg mk lt lv et is hu pl ro da".split())
 _NO_HIGH = str.maketrans("", "", "“«»‹›")
 _NO_LOW = str.maketrans("", "", "«»‹›")
@@ -75,13 +75,13 @@ _Rules = list[tuple[str, str]]
 
 
 class Sentences(NamedTuple):
-    """Sentences of a batch of texts, and what stands before each.
+    """Sentences of a batch of texts, and the characters before each.
 
     Attributes:
-        heads: string `(B,)`, tags that speak of a whole text, often "".
+        heads: string `(B,)`, tags that apply to a whole text, often "".
         gaps: string `(N,)`, white space and bullets before each sentence.
         texts: string `(N,)`; "" where nothing follows the gap.
-        rows: int64 `(N,)`, the text of each, ascending.
+        rows: int64 `(N,)`, the index of each sentence's text, ascending.
     """
 
     heads: tf.Tensor
@@ -91,20 +91,19 @@ class Sentences(NamedTuple):
 
 
 class SentenceSplitter:
-    """Splits texts into sentences, and joins what they are translated to.
+    """Splits texts into sentences, and joins their translations.
 
-    A gap and a sentence in turn are the text, byte by byte, after its tags; but
-    U+FDD0 and U+FDD1, which no text should have, become U+FFFD.
+    Gaps and sentences in turn make up a text after its tags, byte by byte,
+    except that U+FDD0 and U+FDD1, which no text should have, become U+FFFD.
 
     Args:
         source_language: tag of the texts' language; an unknown one has only
             the rules that all languages share.
         target_language: tag of the translations' language.
-        count_tokens: from string `(N,)` to int `(N,)`, the tokens of each;
-            None: no sentence is too long.
-        max_tokens: what a longer sentence is split to.
-        tags: regular expression of a tag that may stand before a text; ""
-            for none.
+        count_tokens: maps string `(N,)` to int `(N,)`, the number of tokens of
+            each; None: no sentence is too long.
+        max_tokens: longer sentences are split into pieces of at most this size.
+        tags: regular expression of a tag that may precede a text; "" for none.
 
     Example:
         >>> splitter = SentenceSplitter("en", "zh")
@@ -135,7 +134,8 @@ class SentenceSplitter:
 
     @functools.cached_property
     def _split(self):
-        # One graph for all that split: each would be optimized by itself.
+        # A graph of its own, which all callers share: inlined in each, it would
+        # be optimized each time.
         return graph_function(self._find, [_TEXT], inline=False)
 
     def _find(self, text):
@@ -145,13 +145,15 @@ class SentenceSplitter:
         return Sentences(heads, gaps, texts, rows)
 
     def are_sentences(self, text: tf.Tensor) -> tf.Tensor:
-        """True if each text is one sentence for sure, with no gap: bool scalar.
+        """True if each text is certainly one sentence, without gaps.
 
-        A look that costs next to nothing, for what most requests have; False
-        may be wrong.
+        A cheap test that most requests pass. False may be wrong.
 
         Args:
             text: string `(B,)`.
+
+        Returns:
+            bool scalar.
         """
         _, text = self._without_tags(text)
         simple = tf.strings.regex_full_match(text, self._simple)
@@ -160,10 +162,10 @@ class SentenceSplitter:
         return ~tf.reduce_any(others)
 
     def join(self, sentences: Sentences, translations: tf.Tensor) -> tf.Tensor:
-        """Texts of translated sentences, with what stands between them.
+        """Joins translated sentences to texts, with gaps between them.
 
         Args:
-            sentences: what `split` made.
+            sentences: the result of `split`.
             translations: string `(N, K)`.
 
         Returns:
@@ -187,13 +189,13 @@ class SentenceSplitter:
         return tf.where(shown > 0, joined, "")
 
     def joints(self, sentences: Sentences) -> tf.Tensor:
-        """What stands before each sentence's translation, string `(N,)`.
+        """The text before each sentence's translation, string `(N,)`.
 
-        A piece without words, which has none, is itself part of it.
+        A sentence without words isn't translated, and is part of this text.
         """
         rows, wordless = sentences.rows, is_wordless(sentences.texts)
         is_first = tf.concat([[-1], rows], axis=0)[:-1] != rows
-        # What stands at the ends of a text is between no sentences.
+        # The rules are for gaps between two sentences of a text.
         gaps = tf.where(
             is_first | wordless,
             sentences.gaps,
@@ -202,7 +204,7 @@ class SentenceSplitter:
         return tf.strings.join([gaps, tf.where(wordless, sentences.texts, "")])
 
     def counts(self, sentences: Sentences) -> tf.Tensor:
-        """How many sentences with words each text has, int32 `(B,)`."""
+        """The number of sentences with words in each text, int32 `(B,)`."""
         return count_chosen(sentences, ~is_wordless(sentences.texts))
 
     def _without_tags(self, text):
@@ -218,8 +220,8 @@ class SentenceSplitter:
         if (count_tokens := self._count_tokens) is None:
             return nowhere
         lengths = tf.strings.length(texts)
-        # Split without being counted: SentencePiece takes quadratic time for
-        # characters that it doesn't know, one after the other.
+        # Split without counting: SentencePiece takes quadratic time for a run
+        # of unknown characters.
         are_huge = lengths > _HUGE * self._max_tokens
 
         def counted():
@@ -231,7 +233,7 @@ class SentenceSplitter:
         return tf.cond(may_be_long, counted, lambda: nowhere)
 
     def _shortened(self, pieces, rows):
-        """Pieces of texts, those split again that have too many tokens.
+        """Splits pieces of texts again if they have too many tokens.
 
         Args:
             pieces: string `(N,)`.
@@ -254,7 +256,7 @@ class SentenceSplitter:
         ranks = self._ranks(atoms)
 
         def chosen(starts):
-            """The places where segments that are still too long are split."""
+            """The places where segments that are still too long get split."""
             segments = tf.cumsum(tf.cast(starts, tf.int32)) - 1
 
             def of_segment(values, reduce=tf.math.unsorted_segment_sum):
@@ -272,7 +274,7 @@ class SentenceSplitter:
             costs = tf.where(ends, costs.dtype.max, costs)
             least = of_segment(costs, tf.math.unsorted_segment_min)
             best = (costs == least) & ~ends
-            # One of several that are equally good.
+            # The first of several equally good places.
             order = tf.where(best, tf.range(number), number)
             first = of_segment(order, tf.math.unsorted_segment_min)
             best &= tf.range(number) == first
@@ -291,7 +293,7 @@ class SentenceSplitter:
         return pieces, tf.gather(rows, tf.boolean_mask(owners, starts))
 
     def _ranks(self, atoms):
-        """How bad a split after each atom is, float32 `(A,)`: 0 is best."""
+        """The cost of a split after each atom, float32 `(A,)`: 0 is best."""
         words = _any_of(self._facts["conjunctions"])
 
         def begins(pattern):
@@ -312,10 +314,10 @@ class SentenceSplitter:
 
 
 def count_chosen(sentences: Sentences, chosen: tf.Tensor) -> tf.Tensor:
-    """How many of each text's sentences are chosen, int32 `(B,)`.
+    """Counts the chosen sentences of each text, int32 `(B,)`.
 
     Args:
-        sentences: what `SentenceSplitter.split` made.
+        sentences: the result of `SentenceSplitter.split`.
         chosen: bool `(N,)`.
     """
     size = tf.shape(sentences.heads)[0]
@@ -324,12 +326,12 @@ def count_chosen(sentences: Sentences, chosen: tf.Tensor) -> tf.Tensor:
 
 
 def is_blank(texts: tf.Tensor) -> tf.Tensor:
-    """True where a text has nothing to see, bool of the same shape."""
+    """True where a text has no visible character, bool of the same shape."""
     return tf.strings.regex_full_match(texts, f"[{BLANK}]*")
 
 
 def is_wordless(texts: tf.Tensor) -> tf.Tensor:
-    """True where a text is blank but for symbols of markup, as `is_blank`."""
+    """True where a text is blank apart from symbols, bool of the same shape."""
     return tf.strings.regex_full_match(texts, f"(?:[{BLANK}]|{SYMBOL})*")
 
 
@@ -339,51 +341,52 @@ _RULES_OF_TERMS: _Rules = [
     (f"({TERM_TARGET}[^⟨⟩{_END}]*){_END}([^⟨⟩]*{TERM_END})", r"\1\2"),
 ]
 
-# Where a sentence that is too long may be split.
+# Rules for places where a sentence that is too long may be split.
 _PLACES = [
     (f"[{_END}]", _OTHER),
     (f"([^{WHITE_SPACE}])([{WHITE_SPACE}])", rf"\1{_END}\2"),
     (f"([。！？｡；：，、।؟؛،][{_CLOSERS}]*)", rf"\1{_END}"),
     (
-        # No mark is cut from its letter.
+        # Combining marks stay with their letter.
         rf"([^{WHITE_SPACE}{_END}]{{{_LONGEST_WORD}}}[\p{{M}}\x{{200d}}]*)",
         rf"\1{_END}",
     ),
-    # A symbol stays whole, and a term of up to so many words.
+    # Symbols, and terms of up to `_WORDS_OF_A_TERM` words, stay whole.
     (f"(⟨[^⟨⟩{_END}]*){_END}([^⟨⟩]*⟩)", r"\1\2"),
     *_RULES_OF_TERMS * _WORDS_OF_A_TERM,
 ]
-# Characters after which it is split, the best first; then before conjunctions,
-# at white space, and anywhere.
+# Characters after which a long sentence is split, the best first; next come
+# places before conjunctions, at white space, and anywhere.
 _RANKS = (_STOPS + _FULL_STOPS, ";；؛", ":：", ",，、،")
-_HUGE = 64  # bytes for each token that is allowed
-# How far from the middle a split is a bad one, 1 being the ends.
+_HUGE = 64  # bytes per allowed token, above which tokens aren't counted
+# Distance from the middle above which a split is a bad one; 1: the ends.
 _UNBALANCED = 0.7
 
 
 def _apart(chosen, places, starts):
-    """Splits after the chosen places, and chooses the next."""
+    """Splits after the chosen places, and chooses the next ones."""
     after = tf.concat([[False], places[:-1]], axis=0)
     starts |= after
     return chosen(starts), starts
 
 
 def _cut(strings, rules):
-    """Strings cut where rules put `_END`.
+    """Cuts strings where rules insert `_END`.
 
     Args:
         strings: string `(B,)`, of any bytes.
-        rules: that add marks, and change no other character but these.
+        rules: replacement rules that change only marks.
 
     Returns:
-        string `(N,)`, and int64 `(N,)`, the string of each.
+        the pieces, string `(N,)`, and the index of the string of each, int64
+        `(N,)`.
     """
     parts = tf.strings.split(replaced(strings, *rules), _END)
     return parts.flat_values, parts.value_rowids()
 
 
 def _rules(language: str, facts: dict) -> _Rules:
-    """Patterns and rewrites, in turn, that put `_END` where a sentence ends."""
+    """The rules, in order, that insert `_END` where a sentence ends."""
     return [
         (f"[{_END}{_NO_END}]", _OTHER),
         *_rules_without_end(language, facts),
@@ -400,14 +403,14 @@ def _rules(language: str, facts: dict) -> _Rules:
 
 
 def _rules_without_end(language, facts) -> _Rules:
-    """Rules for stops of abbreviations, initials and numbers."""
+    """Rules that mark the stops of abbreviations, initials and numbers."""
     initial = "[A-HJ-Z]" if is_english(language) else r"\p{Lu}"
     if "DEVANAGARI" in scripts_of_language(language):
-        # As Latin letters are spoken (के for K): है, a letter and a sign
-        # as well, ends sentences of those who write no danda.
+        # Names of Latin letters (के for K). Not any letter with a vowel sign:
+        # है ends sentences in text without dandas.
         initial = r"(?:\p{L}|[बसडजपटव]ी|[जक]े)"
     elif scripts_of_language(language) & _DANDA:
-        initial = _LETTER  # Their sentences end with another stop.
+        initial = _LETTER  # Sentences end with a danda instead.
     elif _is_cyrillic(language):
         initial = "[А-ЯЁЂ-Џ]"
     words, numbers, starters = (
@@ -415,7 +418,7 @@ def _rules_without_end(language, facts) -> _Rules:
     )
     abbreviation = (rf"{_WORD_START}((?i:{words})\.)", rf"\1\2{_NO_END}")
     rules = [
-        # Twice, as the first takes the stop before the second of "Prof.Dr.".
+        # Twice, as the first match consumes the stop before "Dr" in "Prof.Dr.".
         *(abbreviation, abbreviation),
         (
             rf"{_WORD_START}((?i:{numbers})\.)"
@@ -429,7 +432,7 @@ def _rules_without_end(language, facts) -> _Rules:
         ),
         (rf"({_NO_END} ?{_LETTER}\.)", rf"\1{_NO_END}"),
         (rf"{_WORD_START}({initial}\.)", rf"\1\2{_NO_END}"),
-        # The mark of a list's item.
+        # The label of a list item.
         (
             rf"((?:^|[{_LINE_END}])[{_SPACE}]*"
             r"\(?(?:\p{N}{1,3}|\p{L}|[ivxIVX]{1,4})[.)])",
@@ -454,14 +457,14 @@ def _rules_without_end(language, facts) -> _Rules:
 def _stops(language):
     """Stops that end a sentence before white space."""
     if scripts_of_language(language) & {"THAI", "LAO"}:
-        return "!?"  # Others are of abbreviations.
+        return "!?"  # Other stops are for abbreviations.
     more = {"GREEK": ";\u037e", "ARMENIAN": ":"}
     scripts = scripts_of_language(language)
     return _STOPS + "".join(more[script] for script in more.keys() & scripts)
 
 
 def _simple(language):
-    """The pattern of texts that are a sentence for sure, with no gap."""
+    """The pattern of texts that are certainly one sentence, without gaps."""
     ends = f"{_stops(language)}{_FULL_STOPS}"
     inside = f"{ends}{_LINE_END}{_END}{_NO_END}"
     return (
@@ -471,11 +474,11 @@ def _simple(language):
 
 
 def _rules_of_ends(language, facts) -> _Rules:
-    """Rules for stops that end a sentence, and for how it goes on if not."""
+    """Rules for stops that end a sentence, and for exceptions to these."""
     base, stops = base_language(language), _stops(language)
     tag = rf"</[A-Za-z][^<>]*>|{BEHIND_STOPS}"
     closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]|{tag})*"
-    # Where no space follows, what looks alike on both sides opens the next.
+    # Without a space after it, an ambiguous quote opens the next sentence.
     closing = _CLOSING.translate(_NO_HIGH) + "’"
     own = closers.replace(_CLOSERS, closing)
     space = f"[{WHITE_SPACE}]"
@@ -495,14 +498,14 @@ def _rules_of_ends(language, facts) -> _Rules:
             r"\1\2",
         ),
     ]
-    # What Unicode calls a lower-case letter of Georgian begins sentences.
+    # Georgian sentences begin with letters that Unicode classes as lower-case.
     if base not in ("ka", "kat", "geo"):
-        # Many a Latin name begins with a small letter.
+        # Latin names like iPhone begin with a small letter.
         small = "[а-яёђ-џ]" if _is_cyrillic(language) else r"\p{Ll}"
         goes_on = rf"{_END}({space}+[{_OPENING}{_CLOSERS}]*{small})"
         rules.insert(1, (goes_on, r"\1"))
     if scripts_of_language(language) & {*_DANDA, "ARABIC"}:
-        # Where no small letter shows that a sentence goes on after a quote.
+        # No small letter shows that a sentence continues after a quote.
         words = _any_of(facts["conjunctions"])
         goes_on = rf"([{_CLOSERS}]){_END}({space}+(?:{words})[^{_WORD}])"
         rules.insert(1, (goes_on, r"\1\2"))
@@ -514,7 +517,7 @@ def _rules_of_ends(language, facts) -> _Rules:
 
 
 def _rules_of_pairs(language) -> _Rules:
-    """Rules by which quotes and brackets, opened and closed, stay together."""
+    """Rules that keep the content of quotes and brackets together."""
     opening, closing = _OPENING, _CLOSING
     if base_language(language) in _LOW_QUOTES:
         opening, closing = (
@@ -542,7 +545,7 @@ def _gap_rules(source_language: str, target_language: str) -> _Rules:
 
 
 def _gap(ordinals: bool) -> str:
-    """The pattern of what stands before a sentence and isn't translated."""
+    """The pattern of untranslated text before a sentence: space and bullets."""
     mark = r"\)" if ordinals else "[.)]"
     bullet = rf"(?:[{_BULLETS}]+|\(?\p{{N}}{{1,3}}{mark})"
     return rf"^[{WHITE_SPACE}]*(?:{bullet}[{WHITE_SPACE}]+)*"
@@ -553,13 +556,13 @@ def _is_cyrillic(language):
 
 
 def _is_unspaced(language):
-    """Whether no space is put between sentences."""
+    """True if sentences of the language aren't separated by spaces."""
     return is_chinese(language) or is_japanese(language)
 
 
 @functools.cache
 def _facts(language: str) -> dict:
-    """Abbreviations, starters, conjunctions, ordinals, from sentences.yaml."""
+    """The language's abbreviations, starters etc. from sentences.yaml."""
     path = importlib.resources.files(__package__) / "sentences.yaml"
     facts: dict = {"ordinals": False}
     for entry in load_yaml(path.read_text(encoding="utf-8")):
@@ -573,7 +576,7 @@ def _facts(language: str) -> dict:
 
 
 def _any_of(words):
-    """A pattern of any of these words, whose stops a space may follow."""
+    """A pattern of any of these words; a space may follow a stop within."""
     if not words:
-        return _END  # Which no text has.
+        return _END  # Matches no text.
     return "|".join(re.escape(word).replace(r"\.", r"\. ?") for word in words)

@@ -1,4 +1,4 @@
-"""Space tokenizer: text that was split before, with spaces between tokens."""
+"""Space tokenizer: for text that is already split by spaces into tokens."""
 
 import tensorflow as tf
 
@@ -8,8 +8,8 @@ from keras_transformer.text.lookup import LookupTokenizer
 class SpaceTokenizer(LookupTokenizer):
     """One token per run of characters without a space.
 
-    For text that another program has tokenized. `detokenize` gives back such
-    text, for that program to join.
+    For text that another program has tokenized. `detokenize` returns text in
+    the same form, which that program can detokenize.
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.

@@ -1,9 +1,9 @@
 """Subword sampling: other segmentations of the same text, drawn at random.
 
 A model that reads a sentence in other pieces each time learns what the pieces
-are made of: a regularisation, of most use to small corpora. SentencePiece
-(0.2.3) can draw too, but not the same in another process, and TF Text takes no
-seed; a run that goes on where it stopped needs both, so it is done here.
+are made of: a regularisation that helps small corpora most. SentencePiece
+(0.2.3) can sample, too, but not reproducibly across processes, and TF Text
+takes no seed. Resuming a run needs both, hence this implementation.
 
 References: Kudo 2018, Subword Regularization (unigram models); Provilkov,
 Emelianenko and Voita 2020, BPE-Dropout.
@@ -21,7 +21,7 @@ from sentencepiece import sentencepiece_model_pb2
 from keras_transformer.constants import SPACE
 
 _CACHED_WORDS = 1 << 14
-# Characters. What is longer, as a sentence without spaces, hardly comes again.
+# Characters. Longer words, such as sentences without spaces, rarely repeat.
 _LONGEST_CACHED = 30
 
 _Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
@@ -31,18 +31,17 @@ _Trainer = sentencepiece_model_pb2.TrainerSpec
 class SubwordSampler:
     """Replaces ids of a SentencePiece model by others of the same text.
 
-    Words are drawn independently of each other; so they are in the model,
-    whose pieces don't go beyond a word. Ids that are no pieces of text, such
-    as the unknown one, stay as they are.
+    Words are sampled independently, as pieces don't cross word boundaries. Ids
+    that aren't pieces of text, such as the unknown one, are kept.
 
     Args:
-        model: the bytes of a unigram or BPE model; one of another type gives
-            back what it gets.
-        alpha: of a unigram model, the exponent on the probabilities of all
-            segmentations of a word (small: all are nearly as likely; 1: as
-            the model has it); of a BPE model, the probability that a merge
-            is left out.
-        known: the ids to draw from are below it; None: all.
+        model: the bytes of a unigram or BPE model; for other types, ids are
+            returned unchanged.
+        alpha: for a unigram model, the exponent on the probabilities of all
+            segmentations of a word (small: all are nearly equally likely; 1:
+            the model's probabilities); for a BPE model, the probability that a
+            merge is left out.
+        known: only ids below it are drawn; None: all.
     """
 
     def __init__(
@@ -69,8 +68,8 @@ class SubwordSampler:
 
         Args:
             ids: plain ids of each text, without start and end.
-            seed: the same gives the same ids, in any process.
-            max_length: ids of a text; where more are drawn, it keeps its own.
+            seed: the same seed gives the same ids, in any process.
+            max_length: ids of a text; if more are drawn, it keeps its own.
 
         Returns:
             As `ids`.
@@ -87,7 +86,7 @@ class SubwordSampler:
         return drawn
 
     def _words(self, ids):
-        """The text and the ids of each word; ids without text by themselves."""
+        """Yields the text and ids of each word; ids without text one by one."""
         word = ""
         numbers: list[int] = []
         for number in ids:
@@ -105,10 +104,10 @@ class SubwordSampler:
 
 
 class _Unigram:
-    """Draws from all segmentations of a word, as likely as their pieces.
+    """Draws from all segmentations of a word by their pieces' probabilities.
 
-    Forward filtering, the same for a word each time, and backward sampling
-    (Kudo 2018, section 3.1).
+    By forward filtering, whose result is cached for each word, and backward
+    sampling (Kudo 2018, section 3.1).
     """
 
     def __init__(self, pieces, alpha):
@@ -133,12 +132,12 @@ class _Unigram:
         return drawn[::-1]
 
     def _filter(self, word):
-        """For each end in the word: the pieces that may stand before it.
+        """Finds the pieces that may end at each position of the word.
 
         Returns:
             A list of (starts, ids, cumulated probabilities).
         """
-        totals = [0.0]  # log of the sum over all segmentations up to here
+        totals = [0.0]  # log of the sum over all segmentations up to each end
         lattice: list[tuple[tuple, tuple, tuple]] = [((), (), ())]
         for end in range(1, len(word) + 1):
             arcs = []
@@ -162,9 +161,9 @@ class _Unigram:
 
 
 class _Bpe:
-    """Merges characters as the model does, but leaves merges out at random.
+    """Merges characters as the model does, but skips merges at random.
 
-    As in SentencePiece, each merge is drawn for once, when its turn comes.
+    As in SentencePiece, each merge is drawn once, when its turn comes.
     """
 
     def __init__(self, pieces, dropout):
@@ -178,7 +177,7 @@ class _Bpe:
         heap: list = []
 
         def offer(left, right):
-            """Enters the merge of two neighbours, if there is one."""
+            """Queues the merge of two neighbours, if the model has it."""
             if left < 0 or right >= len(symbols):
                 return
             merged = symbols[left] + symbols[right]
@@ -190,7 +189,7 @@ class _Bpe:
             offer(left, left + 1)
         while heap:
             _, left, right, merged = heapq.heappop(heap)
-            # One of the two may have grown or gone meanwhile.
+            # Either of the two may have been merged in the meantime.
             current = symbols[left] and symbols[right]
             if not current or symbols[left] + symbols[right] != merged:
                 continue
@@ -203,5 +202,5 @@ class _Bpe:
             offer(before[left], left)
             offer(left, after[left])
         pieces = [self._pieces.get(symbol) for symbol in symbols if symbol]
-        # A vocabulary may lack a character by itself.
+        # A vocabulary may lack a single character.
         return [] if None in pieces else [number for number, _ in pieces]

@@ -1,8 +1,8 @@
-"""Symbols in graph code: apart from the text around them, and back.
+"""Graph code that separates symbols from the text around them, and back.
 
 A word should be the same token whether a symbol is beside it or not. Pieces of
-SentencePiece begin with the space before a word, which is before an opening
-symbol, too: `Click ⟨1⟩OK⟨/1⟩.` becomes `Click⟨1⟩ OK⟨/1⟩.`, and back.
+SentencePiece begin with the space before a word, which an opening symbol would
+separate from it: `Click ⟨1⟩OK⟨/1⟩.` becomes `Click⟨1⟩ OK⟨/1⟩.`, and back.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import tensorflow as tf
 from keras_transformer.symbols import OPENING_SYMBOL, SYMBOL, TERM_TARGET
 from keras_transformer.text.normalization import MARK, replaced
 
-# A space behind the symbol before target words where there is none, and none
-# where there is one.
+# Rules that toggle the space after `TERM_TARGET`: added if missing, else
+# removed.
 _TOGGLED = (
     (f"{TERM_TARGET} ", MARK),
     (TERM_TARGET, f"{TERM_TARGET} "),
@@ -26,7 +26,7 @@ _TOGGLED = (
 def split_around_symbols(
     strings: tf.Tensor, split: Callable[[tf.Tensor], tf.RaggedTensor]
 ) -> tf.RaggedTensor:
-    """Splits texts into tokens, each symbol a token.
+    """Splits texts into tokens, with each symbol as a token.
 
     Args:
         strings: normalised string tensor `(B,)`.
@@ -53,14 +53,14 @@ def split_around_symbols(
 def spaces_to_words(strings: tf.Tensor, starts_word: bool) -> tf.Tensor:
     """Moves the space before opening symbols behind them.
 
-    Of several in a row, the first space goes behind the last symbol, the
-    others before the symbol that they follow. The space that a term's target
-    words lack is added, one that is there taken away.
+    Of several symbols in a row, the first space moves behind the last symbol,
+    the others before the symbol that they follow. The space before a term's
+    target words is toggled: added if missing, else removed.
 
     Args:
         strings: string tensor `(B,)`, white space squeezed.
-        starts_word: a word at the beginning of a text has the token that it
-            has behind a space. A space between the text's first symbols and
+        starts_word: True if the tokenizer treats the beginning of a text as if
+            a space preceded it. A space between the text's first symbols and
             its first word is lost then.
     """
     if starts_word:
@@ -75,7 +75,7 @@ def spaces_to_words(strings: tf.Tensor, starts_word: bool) -> tf.Tensor:
 
 
 def spaces_from_words(strings: tf.Tensor) -> tf.Tensor:
-    """The inverse of `spaces_to_words`, but for a space at the beginning."""
+    """The inverse of `spaces_to_words`, except for a space at the beginning."""
     return replaced(
         strings,
         *_TOGGLED,

@@ -1,10 +1,10 @@
-"""Tags: tokens before a text, such as <BT> or <2de>, that speak of all of it.
+"""Tags: tokens before a text, such as <BT> or <2de>, about all of the text.
 
-A model learns from them that a source is a back-translation (Caswell, Chelba
-and Grangier 2019, Tagged Back-Translation) or which language is wanted
-(Johnson et al. 2017, Google's Multilingual Neural Machine Translation System).
-A tag is one token at the beginning of a text, in every kind of tokenizer;
-anywhere else, or in another case, its characters are text like others.
+They mark a source as a back-translation (Caswell, Chelba and Grangier 2019,
+Tagged Back-Translation), or name the language to translate into (Johnson et al.
+2017, Google's Multilingual Neural Machine Translation System). In every kind of
+tokenizer a tag is one token at the beginning of a text; anywhere else, or in
+another case, its characters are ordinary text.
 """
 
 import re
@@ -23,14 +23,15 @@ from keras_transformer.text.options import require_option
 def split_tags(
     strings: tf.Tensor, tags: Sequence[str]
 ) -> tuple[tf.RaggedTensor, tf.Tensor]:
-    """Tags at the beginning of texts, and the rest.
+    """Splits tags off the beginning of texts.
 
     Args:
         strings: normalised string tensor `(B,)`.
-        tags: those that are tokens, strings such as `<BT>`.
+        tags: the tokenizer's tags, strings such as `<BT>`.
 
     Returns:
-        RaggedTensor string `(B, None)` of tags, often none, and string `(B,)`.
+        the tags, often none, RaggedTensor string `(B, None)`, and the rest,
+        string `(B,)`.
     """
     one = "|".join(map(re.escape, tags))
     heads, rest = head_and_rest(
@@ -42,7 +43,7 @@ def split_tags(
 
 
 def tag_ids(tags: tf.Tensor, known: Sequence[str]) -> tf.Tensor:
-    """The ids of tags: the first after the reserved tokens.
+    """The ids of tags, which are the first after the reserved tokens.
 
     Args:
         tags: string tensor `(M,)`, all of them known.
@@ -57,13 +58,13 @@ def tag_ids(tags: tf.Tensor, known: Sequence[str]) -> tf.Tensor:
 
 
 def require_tags(tags: object) -> None:
-    """Refuses what can't be tags, which the code above would misread.
+    """Refuses invalid tags, which `split_tags` would misread.
 
     Args:
         tags: a tokenizer's option, of any type.
 
     Raises:
-        OptionError: says what would be accepted.
+        OptionError: `tags` aren't different strings such as `<BT>`.
     """
     require_option(
         isinstance(tags, list | tuple) and are_tags(tags),
@@ -75,11 +76,11 @@ def require_tags(tags: object) -> None:
 
 
 def check_tags(tokens: Sequence[str], tags: Sequence[str]) -> None:
-    """Refuses a vocabulary in which the tags aren't where their ids say.
+    """Refuses a vocabulary in which the tags don't have their ids.
 
     Args:
         tokens: the vocabulary's first tokens, in the order of their ids.
-        tags: of the tokenizer.
+        tags: the tokenizer's tags.
 
     Raises:
         InputError: the tags don't follow the reserved tokens.

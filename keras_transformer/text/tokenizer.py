@@ -1,4 +1,4 @@
-"""Tokenizer: the interface that every kind has, framing, and its folder."""
+"""Tokenizer: the interface of all kinds, framing, saving and loading."""
 
 import functools
 import json
@@ -24,10 +24,10 @@ from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.options import OptionError
 from keras_transformer.text.tags import require_tags, split_tags, tag_ids
 
-# How an unknown token is shown: DOUBLE QUESTION MARK, as in SentencePiece.
+# The text of an unknown token: DOUBLE QUESTION MARK, as in SentencePiece.
 UNKNOWN = "⁇"
 
-# Bytes of the file that a kind has for its vocabulary or model.
+# Maximum size in bytes of the file with the vocabulary or model.
 LARGEST_CONTENT = 1 << 28
 _FORMAT = 1
 _DESCRIPTION = "tokenizer.json"
@@ -36,8 +36,8 @@ _KINDS: dict = {}
 
 
 def encoded(texts: Iterable[str | bytes]) -> tf.Tensor:
-    """Texts, or what is bytes already, as a tensor: string `(B,)`."""
-    # A file read with surrogateescape holds what UTF-8 can't.
+    """Encodes texts as UTF-8, and bytes as they are: string tensor `(B,)`."""
+    # Text read with surrogateescape may not be encodable.
     strings = [
         text if isinstance(text, bytes) else text.encode("utf-8", "replace")
         for text in texts
@@ -46,7 +46,7 @@ def encoded(texts: Iterable[str | bytes]) -> tf.Tensor:
 
 
 def frame(ids: tf.RaggedTensor) -> tf.RaggedTensor:
-    """START before and END after each row.
+    """Adds START before and END after each row.
 
     Args:
         ids: RaggedTensor int32 `(B, None)`.
@@ -61,7 +61,7 @@ def frame(ids: tf.RaggedTensor) -> tf.RaggedTensor:
 
 
 def is_text(ids: tf.Tensor) -> tf.Tensor:
-    """Marks ids of text: those before the first END but PAD and START.
+    """Marks ids of text: those before the first END except PAD and START.
 
     Args:
         ids: int32 `(B, T)`.
@@ -76,26 +76,26 @@ def is_text(ids: tf.Tensor) -> tf.Tensor:
 class Tokenizer(tf.Module):
     """Text to ids and back, in graph code.
 
-    Everything is made of core TensorFlow and TF Text operations, so a
-    tokenizer works in `tf.data`, in a `tf.function` and, as an attribute of
-    an exported `tf.Module`, in TensorFlow Serving.
+    Tokenizers use only core TensorFlow and TF Text operations, so they work in
+    `tf.data`, in a `tf.function` and, as an attribute of an exported
+    `tf.Module`, in TensorFlow Serving.
 
-    A subclass names its `kind` and `content_file`, and provides `_encode`,
+    A subclass sets `kind` and `content_file`, and implements `_encode`,
     `_pieces_of`, `_strings_of`, `_join`, `tokens`, `vocabulary_size`,
-    `with_tokens`, `_content` and `_from_content`; `_decode` and `options` where
-    it has others.
+    `with_tokens`, `_content` and `_from_content`. It may override `_decode` and
+    `options`.
 
     Args:
-        tags: tokens that may stand before a text, see `tags`.
+        tags: tokens that may precede a text, see `tags`.
         nfc, simplify, moses_language: see `Normalizer`.
 
     Raises:
-        OptionError: an `InputError`: one of them isn't as accepted.
+        OptionError: an argument isn't accepted; a subclass of `InputError`.
     """
 
     kind: str = ""
     content_file: str = ""
-    # Whether several rows of ids often spell the same text, as pieces do.
+    # Whether a text often has several segmentations, as with subword pieces.
     has_variants = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -139,15 +139,15 @@ class Tokenizer(tf.Module):
         )
 
     def surface(self, strings: tf.Tensor | Sequence[str]) -> tf.RaggedTensor:
-        """The text of each token of each string, as it was written.
+        """The part of each string that each token stands for.
 
         Args:
             strings: string tensor `(B,)`, any bytes.
 
         Returns:
-            RaggedTensor string `(B, None)`, one for one with the ids of
-            `tokenize`, known or not: normalised text, in its own case, no
-            white space around it. A token that is only space gives "".
+            RaggedTensor string `(B, None)`, parallel to the ids of `tokenize`,
+            also for unknown tokens: normalised text in its original case,
+            without white space around it; "" for a token that is only space.
         """
         strings = tf.convert_to_tensor(strings, tf.string)
         pieces = self._tagged(self.normalizer(strings), self._pieces_of)
@@ -191,17 +191,17 @@ class Tokenizer(tf.Module):
 
     @functools.cached_property
     def first_symbol(self) -> int | None:
-        """The id of the first of `symbols.SYMBOLS`; None: they are text."""
+        """The id of the first of `symbols.SYMBOLS`; None without symbols."""
         return first_symbol(self.tokens())
 
     def with_prefix(self, prefix: str) -> "Tokenizer":
-        """The same, with a language code before texts that have none.
+        """Returns a copy that adds a language code to texts without one.
 
         Args:
-            prefix: such as `>>cmn_Hans<<`.
+            prefix: the code, such as `>>cmn_Hans<<`.
 
         Raises:
-            InputError: it is no language code of the tokenizer.
+            InputError: the tokenizer doesn't have this language code.
         """
         raise InputError(
             f"{prefix!r} is no language code of a {self.kind} tokenizer. "
@@ -209,21 +209,22 @@ class Tokenizer(tf.Module):
         )
 
     def with_tokens(self, added: Sequence[str]) -> Self:
-        """The same, with more tokens after those that it has.
+        """Returns a copy with more tokens after the existing ones.
 
         Args:
-            added: each of them one token wherever it is in a text, as far as
-                the kind splits text so; `▁` is a space.
+            added: the new tokens; `▁` is a space. Each is one token wherever
+                it occurs, if this kind of tokenizer splits text that way.
 
         Raises:
-            InputError: one is a token already, or can't be one.
+            InputError: one exists already, or isn't a valid token.
         """
         raise NotImplementedError
 
     def tokens_added_to(self, other: "Tokenizer") -> list[str] | None:
-        """What `with_tokens` would have to add to another for this one.
+        """Returns the tokens by which this tokenizer extends another.
 
-        None where it is no such extension.
+        That is, `other.with_tokens` of these equals this tokenizer; None if
+        there are no such tokens.
         """
         added = self.tokens()[other.vocabulary_size :]
         if type(self) is not type(other):
@@ -236,9 +237,9 @@ class Tokenizer(tf.Module):
         return added if same else None
 
     def pieces_of_tokens(self, tokens: Sequence[str]) -> list[list[int]]:
-        """The ids of the tokens that each string is cut into.
+        """The ids into which each of some new tokens would be split.
 
-        None, `[]`, for a string that isn't made of known tokens alone.
+        `[]` for one that isn't made of known tokens only.
         """
         if not tokens:
             return []
@@ -252,7 +253,7 @@ class Tokenizer(tf.Module):
         return []
 
     def unknown_ids(self) -> list[int]:
-        """Ids of what the vocabulary lacks: UNK, and bytes of characters."""
+        """Ids for text not in the vocabulary: UNK, and bytes of characters."""
         return [UNK_ID]
 
     def first_id(self) -> int | None:
@@ -269,7 +270,7 @@ class Tokenizer(tf.Module):
         raise NotImplementedError
 
     def options(self) -> dict:
-        """The constructor's arguments, apart from the vocabulary."""
+        """The constructor's arguments except the vocabulary."""
         options: dict = {
             "nfc": self.normalizer.nfc,
             "simplify": self.normalizer.simplify,
@@ -281,7 +282,7 @@ class Tokenizer(tf.Module):
         return options
 
     def fingerprint(self) -> str:
-        """SHA-256 of what `save` writes: equal for equal tokenizers."""
+        """The SHA-256 of the saved description: equal for equal tokenizers."""
         return digest(self._description())
 
     def save(self, folder: str | os.PathLike) -> None:
@@ -293,7 +294,7 @@ class Tokenizer(tf.Module):
         with writing(folder):
             # `Path` would take an empty name for the current folder.
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103
-            # The description goes last: it vouches for the other file.
+            # The description, which has the other file's SHA-256, comes last.
             for name, content in (
                 (self.content_file, self._content()),
                 (_DESCRIPTION, self._description()),
@@ -313,12 +314,12 @@ class Tokenizer(tf.Module):
         return (json.dumps(description, indent=2) + "\n").encode()
 
     def _tagged(self, strings, split, of_tags=tf.identity):
-        """The values of each string: of its tags, then of its text.
+        """Concatenates the values of each string's tags and text.
 
         Args:
             strings: normalised `(B,)`.
             split: maps strings without tags to a RaggedTensor `(B, None)`.
-            of_tags: maps tags `(M,)` to the same kind of values.
+            of_tags: maps tags `(M,)` to values of the same type.
 
         Returns:
             RaggedTensor `(B, None)`.
@@ -330,23 +331,23 @@ class Tokenizer(tf.Module):
         return tf.concat([tags, split(rest)], axis=1)
 
     def _encode(self, strings):
-        """Normalised strings `(B,)` to ragged int32 ids `(B, None)`."""
+        """Maps normalised strings `(B,)` to ragged int32 ids `(B, None)`."""
         raise NotImplementedError
 
     def _pieces_of(self, strings):
-        """Normalised strings `(B,)` to their parts, ragged `(B, None)`."""
+        """Splits normalised strings `(B,)` by tokens, ragged `(B, None)`."""
         raise NotImplementedError
 
     def _decode(self, ids):
-        """Ragged int32 ids `(B, None)`, PAD, START, END gone, to `(B,)`."""
+        """Decodes ragged int32 ids `(B, None)`, only of text, to `(B,)`."""
         return self._join(tf.ragged.map_flat_values(self._strings_of, ids))
 
     def _strings_of(self, ids):
-        """int32 ids `(M,)` to what `_join` takes, unknown ones to `⁇`."""
+        """Maps int32 ids `(M,)` to strings for `_join`, unknown ones to `⁇`."""
         raise NotImplementedError
 
     def _join(self, tokens):
-        """Ragged strings `(B, None)` of tokens to texts `(B,)`."""
+        """Joins the strings of tokens, ragged `(B, None)`, to texts `(B,)`."""
         raise NotImplementedError
 
     def _content(self) -> bytes:
@@ -355,21 +356,21 @@ class Tokenizer(tf.Module):
 
     @classmethod
     def _from_content(cls, content: bytes, options: dict) -> Self:
-        """The tokenizer that `_content` and `options` describe.
+        """Creates a tokenizer from the results of `_content` and `options`.
 
         Raises:
-            OptionError: of `options`.
+            OptionError: an option isn't accepted.
             InputError: the content is damaged.
         """
         raise NotImplementedError
 
 
 def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
-    """The tokenizer that was saved in `folder`.
+    """Loads the tokenizer that was saved in `folder`.
 
     Raises:
-        InputError: there is none, or its files are damaged or don't belong
-            together; the message names the file.
+        InputError: there is none, or its files are damaged or don't match; the
+            message names the file.
     """
     path = pathlib.Path(folder, _DESCRIPTION)
     description = _read_description(path)
@@ -401,7 +402,7 @@ def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
 
 
 def _read_description(path) -> dict:
-    """A tokenizer's description, checked."""
+    """Reads and checks a tokenizer's description."""
     description = read_json_value(path, _ACCEPTED)
     types = {
         "format": int,

@@ -1,4 +1,4 @@
-"""Tokenizer training: a tokenizer as configured, from its training text."""
+"""Tokenizer training: builds a configured tokenizer from its training text."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,7 +17,7 @@ _LOOKUPS = {
     tokenizer.kind: tokenizer
     for tokenizer in (WordTokenizer, CharacterTokenizer, SpaceTokenizer)
 }
-# Chinese has some thousand characters, each of them a piece.
+# Chinese has several thousand characters, each of which is a piece.
 _MIXED_SIZE = 16_000
 
 
@@ -31,21 +31,22 @@ def build_tokenizer(
     simplify: bool | None = None,
     tags: Sequence[str] = (),
 ) -> Tokenizer:
-    """The tokenizer of one side, or of both, from its training text.
+    """Trains the tokenizer of one side, or of both, on its text.
 
     Args:
         kind: "word", "character", "space", "sentencepiece" or "mixed" (as
             in `DataConfig.source_kind`).
-        lines: called once; gives the training text, line by line. For a
-            vocabulary shared by both sides it gives the lines of both.
-        config: how text becomes tokens.
-        language: of the text, for instance "en"; text of "zh", but not of
-            "zh-TW", is simplified if `config.simplify_chinese` says so.
-        vocabulary_size: at most, the reserved tokens included. None:
-            50,000, 16,000 of "mixed", and of "sentencepiece" by the text, see
-            `vocabulary_training.pieces_of`.
-        simplify: overrides what follows from `language`.
-        tags: tokens that may stand before a text, see `tags`.
+        lines: called once; returns the training text, line by line. For a
+            vocabulary shared by both sides these are the lines of both.
+        config: tokenization settings.
+        language: of the text, for instance "en"; with
+            `config.simplify_chinese`, text of "zh", but not of "zh-TW", is
+            simplified.
+        vocabulary_size: at most, the reserved tokens included. None: 16,000 for
+            "mixed", by the text for "sentencepiece" (see
+            `vocabulary_training.pieces_of`), otherwise 50,000.
+        simplify: overrides the choice by `language`.
+        tags: tokens that may precede a text, see `tags`.
 
     Raises:
         InputError: unknown kind, or no text.
@@ -77,13 +78,13 @@ def build_tokenizer(
 def lookup_class(
     kind: str, config: DataConfig, simplify: bool, tags: Sequence[str]
 ) -> tuple[type[LookupTokenizer], dict]:
-    """The class of tokenizers that have a list of tokens, and its options.
+    """The lookup tokenizer class of a kind, and its options.
 
     Args:
         kind: "word", "character" or "space".
-        config: how text becomes tokens.
+        config: tokenization settings.
         simplify: True if Chinese text is simplified.
-        tags: tokens that may stand before a text.
+        tags: tokens that may precede a text.
     """
     options: dict = {"simplify": simplify, "tags": tags}
     if kind == WordTokenizer.kind:

@@ -1,4 +1,4 @@
-"""Word vectors, trained elsewhere: word2vec and GloVe, as text."""
+"""Pre-trained word vectors: word2vec and GloVe, as text."""
 
 import contextlib
 import gzip
@@ -12,7 +12,7 @@ from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 
 _ACCEPTED = "Accepted: word2vec or GloVe, as text"
-# Bytes. No sound file has longer ones; a damaged one can't fill the memory.
+# Bytes. Longer than in any valid file, so that a damaged one can't fill memory.
 _LONGEST_LINE = 1 << 20
 _LONGEST_COUNT = 18  # digits
 
@@ -20,26 +20,26 @@ _LONGEST_COUNT = 18  # digits
 def load_vectors(
     path: str | os.PathLike, tokens: list[str], width: int
 ) -> tuple[np.ndarray, float]:
-    """The vectors of a vocabulary, from a file of many more.
+    """Reads the vectors of a vocabulary from a larger file.
 
     The format is recognised by the content: word2vec begins with a line of
-    two counts, GloVe with the first vector. A gzip file is read as it is.
-    Only the vocabulary's rows are kept in memory; of a repeated token, the
-    first.
+    two counts, GloVe with the first vector. The file may be compressed with
+    gzip. Only the vocabulary's rows are kept in memory; the first one of a
+    repeated token.
 
     Args:
         path: the file.
         tokens: a vocabulary in the order of its ids, as `Tokenizer.tokens`.
-        width: numbers a vector, the model's `d_model`.
+        width: numbers per vector, the model's `d_model`.
 
     Returns:
         A float32 matrix `(len(tokens), width)` whose rows are NaN for tokens
-        that the file doesn't have, and the fraction of the vocabulary, reserved
-        tokens left out, that it has.
+        that the file doesn't have, and the fraction of the vocabulary, without
+        reserved tokens, that it has.
 
     Raises:
-        InputError: no such file, a vector of another width, or a damaged
-            file; the message names the file and the line.
+        InputError: the file doesn't exist, is damaged, or has a vector of
+            another width; the message names the file and, if known, the line.
     """
     reserved = len(SPECIAL_TOKENS)
     rows = {
@@ -58,21 +58,23 @@ def load_vectors(
 
 
 def require_width(path: str | os.PathLike, width: int) -> None:
-    """Refuses a file whose first vector isn't of that width; reads no more.
+    """Refuses a file whose first vector has another width.
+
+    Reads no further vectors.
 
     Args:
         path: the file.
-        width: numbers a vector.
+        width: numbers per vector.
 
     Raises:
-        InputError: as `load_vectors`.
+        InputError: see `load_vectors`.
     """
     with _opened(path) as file:
         next(_read(file, path, _Everything(), width), None)
 
 
 class _Everything:
-    """A vocabulary that has every token."""
+    """A vocabulary that contains every token."""
 
     def __contains__(self, token):
         return True
@@ -90,7 +92,7 @@ def _opened(path):
 
 
 def _open(path):
-    # By the name that was given: `Path` drops a slash at its end.
+    # The name as given, because `Path` would drop a trailing slash.
     file = open(path, "rb")  # noqa: PTH123
     if file.peek(2)[:2] == b"\x1f\x8b":
         file.close()
@@ -99,7 +101,7 @@ def _open(path):
 
 
 def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
-    """The vectors of those tokens in the file that are in `rows`."""
+    """Yields the tokens of the file that are in `rows`, and their vectors."""
     header = file.readline(_LONGEST_LINE).split()
     if len(header) != 2 or not all(map(_is_count, header)):
         file.seek(0)
@@ -112,21 +114,21 @@ def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
 
 
 def _is_count(field):
-    # Python refuses to read a number of thousands of digits.
+    # Python refuses to convert thousands of digits to an integer.
     return field.isdigit() and len(field) <= _LONGEST_COUNT
 
 
 def _read_text(file, path, rows, width, line_number, count=None):
-    """Lines of a token and numbers: `count` of them, if that is known."""
+    """Reads lines of a token and numbers: `count` lines, unless None."""
     read = 0
     while line := file.readline(_LONGEST_LINE):
-        # Some write a TAB after the token, or between the numbers too.
+        # Some files have a tab after the token, or between the numbers, too.
         line = line.replace(b"\t", b" ")
         token, numbers = _split_line(line.rstrip(b"\r\n "), width)
         if token is None:
             received = sum(map(_is_number, line.split()[1:]))
             raise _wrong_width(path, line_number, received, width)
-        # The first is read in any case: it shows what is no such file.
+        # The first vector is always parsed, to refuse other kinds of files.
         if token in rows or read == 0:
             vector = _vector(numbers, path, line_number)
             if token in rows:
@@ -143,14 +145,14 @@ def _read_text(file, path, rows, width, line_number, count=None):
 
 
 def _split_line(line, width):
-    """The token of a line and its numbers, unread; None if they don't fit."""
+    """Splits a line into token and unparsed numbers; None if it doesn't fit."""
     spaces = line.count(b" ")
     if spaces < width:
         return None, None
-    if spaces == width:  # nearly every line, so the fast way
+    if spaces == width:  # The fast path for nearly every line.
         token, _, numbers = line.partition(b" ")
         return token, numbers
-    # A few tokens of GloVe hold spaces, but none ends in a number.
+    # A few tokens of GloVe contain spaces, but none ends in a number.
     fields = line.rsplit(b" ", width)
     if _is_number(fields[0].split()[-1] if fields[0].split() else b"0"):
         return None, None

@@ -1,7 +1,7 @@
-"""Vocabulary training: counted tokens and SentencePiece models, from text.
+"""Vocabulary training: token counts and SentencePiece models, from text.
 
-The same text gives the same vocabulary. Text is streamed; what is held are the
-counts of its tokens, or a sample of its sentences for SentencePiece.
+The same text gives the same vocabulary. Text is streamed; only the counts of
+its tokens, or a sample of its sentences for SentencePiece, are held in memory.
 """
 
 import collections
@@ -43,23 +43,24 @@ _BATCH_SIZE = 4096  # lines
 # SentencePiece holds its sentences in memory: about a gigabyte at this many.
 MAX_SENTENCES = 2_000_000
 
-# Characters of text to a piece, most pieces, and most of so many lines.
+# Characters of text per piece; the maximum number of pieces, and the number for
+# texts of at least `_MUCH` lines.
 _CHARACTERS_A_PIECE = 100
 _MOST_PIECES, _MOST_OF_MUCH, _MUCH = 8_000, 32_000, 1_000_000
 
-# Bytes of a line, SentencePiece's default: it leaves longer ones out.
+# Bytes of a line, SentencePiece's default: it skips longer lines.
 _LONGEST = 4192
 
-# Pieces of which 256 aren't too many.
+# The smallest vocabulary of which 256 pieces are spent on bytes.
 _SMALLEST_WITH_BYTES = 2048
 
-# Between characters that are to be pieces of their own; no text has it.
+# Inserted between characters that become separate pieces; not in any text.
 _DELIMITER = "\ufdd3"
 _WORD_BOUNDARY = re.compile(f"(?=[ {_DELIMITER}])|(?<={_DELIMITER})")
 
-# The normalizer has done it all, and NFKC, SentencePiece's default, would turn
-# ， into a comma. The one rule meets nothing, but without any SentencePiece
-# logs a line wherever the model is loaded.
+# Replaces SentencePiece's default, NFKC, which would turn ， into a comma: text
+# is already normalised. The single rule never matches, but without any rule
+# SentencePiece logs a line whenever the model is loaded.
 _RULES = f"{ord(MARK):X}\tFFFD\n"
 _FIXED_OPTIONS = {
     "add_dummy_prefix": True,
@@ -74,7 +75,7 @@ _FIXED_OPTIONS = {
     "bos_piece": SPECIAL_TOKENS[START_ID],
     "eos_piece": SPECIAL_TOKENS[END_ID],
     "unk_surface": UNKNOWN,
-    "num_threads": 4,  # sums depend on their number: the same everywhere
+    "num_threads": 4,  # Fixed, because sums depend on the number of threads.
     "minloglevel": 4,
 }
 
@@ -113,14 +114,15 @@ def frequent_tokens(
     kind: str = "word",
     tags: Sequence[str] = (),
 ) -> list[str]:
-    """The reserved tokens, tags, then the most frequent, `size` in all.
+    """The reserved tokens, tags, and the most frequent tokens, `size` in all.
 
-    Takes the tokens that can't be in a vocabulary out of `counts`. Equally
-    frequent tokens are in the order of their code points, so that the same
-    text always gives the same ids.
+    Removes reserved tokens and tags from `counts`. Equally frequent tokens are
+    in the order of their code points, so that the same text always gives the
+    same ids.
 
     Raises:
-        InputError: there is no token, or no place for any; says of which kind.
+        InputError: there is no token, or `size` leaves no place for any; the
+            message names the kind.
     """
     if not counts:
         raise InputError(
@@ -140,7 +142,7 @@ def frequent_tokens(
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of up to `_BATCH_SIZE` lines, until there are no more.
+    """Yields lists of up to `_BATCH_SIZE` lines.
 
     Raises:
         InputError: `lines` is a string, whose letters aren't lines.
@@ -166,9 +168,9 @@ def train_sentencepiece(
     tags: Sequence[str] = (),
     symbols: Sequence[str] = (),
 ) -> bytes:
-    """A SentencePiece model of the lines.
+    """Trains a SentencePiece model on lines of text.
 
-    A corpus too small for `vocabulary_size` pieces gives as many as it can.
+    A corpus too small for `vocabulary_size` pieces gives fewer.
 
     Args:
         lines: text, streamed.
@@ -177,11 +179,11 @@ def train_sentencepiece(
         model_type: "unigram" or "bpe".
         seed: chooses the sentences where there are more than
             `MAX_SENTENCES`.
-        characters: True makes each Chinese or Japanese character a piece of
-            its own, with no space before a text.
-        normalizer: what tokenization will do to text first.
-        tags: pieces of their own after the reserved ones; not trained on.
-        symbols: the same, after the tags: `symbols.SYMBOLS` or none.
+        characters: True makes each Chinese or Japanese character a separate
+            piece, and adds no space before a text.
+        normalizer: the normalizer that the tokenizer will apply.
+        tags: additional pieces after the reserved ones; not trained on.
+        symbols: additional pieces after the tags: `symbols.SYMBOLS` or none.
 
     Returns:
         The model's bytes, for `SentencePieceTokenizer`.
@@ -212,11 +214,11 @@ def train_sentencepiece(
     }
     if characters:
         options["pretokenization_delimiter"] = _DELIMITER
-        # A text begins with no space, a line that was cut may well.
+        # Texts don't begin with a space, but continuations of cut lines may.
         options["add_dummy_prefix"] = False
         options["remove_extra_whitespaces"] = False
     if tags:
-        # SentencePiece makes none of them from text.
+        # SentencePiece never produces control symbols from text.
         options["control_symbols"] = [*tags]
     if symbols:
         options["user_defined_symbols"] = [*symbols]
@@ -227,13 +229,13 @@ def train_sentencepiece(
 
 
 def pieces_of(lines: Sequence[str]) -> int:
-    """The size of a SentencePiece vocabulary that fits a training text.
+    """The size of a SentencePiece vocabulary that suits a training text.
 
-    A piece for 100 characters, up to 8,000 pieces, which the 27,000 English
-    sentences of `docs/results.md` have, and 32,000 of a million lines or more:
-    what is seen a few times isn't learnt (Gowda and May 2020, "Finding the
-    Optimal Vocabulary Size for Neural Machine Translation"). Twice the
-    different characters are the least, so that each is a piece.
+    One piece per 100 characters, up to 8,000 pieces, as for the 27,000 English
+    sentences of `docs/results.md`; 32,000 for a million lines or more. Pieces
+    that occur only a few times aren't learnt (Gowda and May 2020, "Finding the
+    Optimal Vocabulary Size for Neural Machine Translation"). The minimum is
+    twice the number of different characters, so that each can be a piece.
     """
     characters = sum(map(len, lines))
     least = 2 * len(set().union(*lines)) + len(SPECIAL_TOKENS)
@@ -257,13 +259,13 @@ def _train(lines, options) -> bytes:
             **options,
         )
     model = sentencepiece_model_pb2.ModelProto.FromString(written.getvalue())
-    # A temporary path doesn't belong in the model, and would make each differ.
+    # The temporary path would make each model differ.
     model.normalizer_spec.ClearField("normalization_rule_tsv")
     return model.SerializeToString(deterministic=True)
 
 
 def _cut_long(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of up to `_LONGEST` bytes, cut at spaces, else at characters."""
+    """Cuts lines to at most `_LONGEST` bytes, at spaces if possible."""
     for line in lines:
         rest = line.encode()
         while len(rest) > _LONGEST:
@@ -278,20 +280,20 @@ def _cut_long(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _cut_after_new_words(lines: Iterable[str], prefixed: bool) -> Iterator[str]:
-    """The same words as lines that end where a word occurs for the first time.
+    """Regroups words to lines that end at the first occurrence of a word.
 
-    The unigram trainer's candidates for pieces are the substrings that more
-    than one character follows somewhere, the end of a line being one. It
-    finds them before it splits lines at spaces, so that a word which a space
-    always follows is none, however frequent: "einem" in tokenized German,
-    "and" in English. Cut so, each word that occurs again ends one line and
-    has a space after it in another. Nothing else depends on the lines.
+    The unigram trainer takes a substring as a candidate for a piece if it is
+    followed by more than one character, the end of a line being one. It looks
+    for candidates before it splits lines at spaces, so a word that is always
+    followed by a space isn't one, however frequent: "einem" in tokenized
+    German, "and" in English. With these lines, each repeated word ends one line
+    and is followed by a space in another. Nothing else depends on the lines.
     """
     seen = set()
     words: list[str] = []
     size = 0
     for line in lines:
-        # SentencePiece puts a space before a line, or there is none.
+        # Without a prefixed space, the line can't continue the one before.
         if not prefixed and words:
             yield "".join(words)
             words, size = [], 0
@@ -313,9 +315,10 @@ def _cut_after_new_words(lines: Iterable[str], prefixed: bool) -> Iterator[str]:
 def _character_coverage(lines, vocabulary_size, byte_fallback) -> float:
     """The fraction of all characters in the text that get a piece.
 
-    All, unless that takes more than half of the vocabulary: then, as
-    SentencePiece advises, the rarest 0.05 % of the text become unknown. With
-    bytes they become these, which no model would learn otherwise.
+    All, unless their pieces would take more than half of the vocabulary: then,
+    as SentencePiece advises, the rarest 0.05 % of the text become unknown. With
+    byte fallback the rarest become bytes, whose pieces no model would learn
+    otherwise.
     """
     if byte_fallback:
         return 0.9995
@@ -331,7 +334,7 @@ def _normalised(
         if tags:
             _, strings = split_tags(strings, tags)
         strings = escape(squeeze(strings))
-        if has_symbols:  # Words have the same pieces beside them.
+        if has_symbols:  # Words have the same pieces beside symbols.
             strings = spaces_to_words(strings, not characters)
             strings = squeeze(replaced(strings, (SYMBOL, "")))
         if characters:

@@ -1,11 +1,11 @@
-"""Word tokenizer: words as NLTK splits them, and written together again.
+"""Word tokenizer: splits words as NLTK does, and joins them again.
 
 `nltk.word_tokenize(text, preserve_line=True)` separates tokens by a series of
-regular expressions. RE2 has no look-around, and its `\\b` and `\\w` know ASCII
+regular expressions. RE2 has no look-around, and its `\\b` and `\\w` are ASCII
 only, so the rules that need them are written here in several steps: a mark is
-set where the context fits, and taken back or turned into a space where the
-exception is met. Each entry is a pattern and its replacement, applied in order
-to the whole text. The tests hold the result against NLTK.
+inserted where the context matches, and removed or turned into a space where the
+exception matches. Each entry is a pattern and its replacement, applied in order
+to the whole text. The tests compare the result with NLTK's.
 """
 
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.normalization import MARK, replaced
 from keras_transformer.text.options import require_boolean
 
-# Members of a word, as NLTK's quotes see it (the property that Unicode's
-# regular expressions call \w): circled letters are alphabetic symbols.
+# Word characters in NLTK's rules for quotes (\w of Unicode's regular
+# expressions), which include circled letters.
 _QUOTE_WORD = (
     r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}"
     r"\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}"
 )
-# Members of a word, as NLTK's contractions see it: Python's \w.
+# Word characters in NLTK's rules for contractions: Python's \w.
 _WORD = r"\p{L}\p{N}_"
-# Python takes these for i where case is ignored; RE2 doesn't. And RE2 folds the
-# case of a negated class too, so only the words themselves ignore it.
+# Characters that match i in Python if case is ignored, but not in RE2. As RE2
+# also folds the case of negated classes, only the words themselves ignore it.
 _I = "[iİı]"
 
 _OPENING_QUOTES = (
@@ -79,12 +79,12 @@ _CONTRACTED = (
     "|((?i:wanna)) )",
     rf"\1 {MARK}\2\4 \3",
 )
-# These want a space before them, and one that the same rule has set doesn't
-# count: it sets another white space instead.
+# These rules match only after a space, but not after one that the same rule has
+# inserted: so they insert other white space.
 _CONTRACTED_IS = (rf" ((?i:'t{_I}s))([^{_WORD}])", f" {MARK}\\1\n\\2")
 _CONTRACTED_WAS = (rf"[ \n]((?i:'twas))([^{_WORD}])", f" {MARK}\\1\r\\2")
 _CONTRACTIONS = (
-    # Twice, as a match takes the character that the next one begins with.
+    # Twice, as a match consumes the character that the next one begins with.
     _CONTRACTED,
     _CONTRACTED,
     _CONTRACTED_IS,
@@ -96,16 +96,16 @@ _CONTRACTIONS = (
 
 _SPLIT_RULES = _OPENING_QUOTES + _PUNCTUATION + _CLOSING_QUOTES + _CONTRACTIONS
 
-# The inverse for English, as far as tokens tell. Every token stands between
-# two spaces of its own, so no match takes what the next one needs; a rule turns
-# the space on a token's side into a mark where the token touches its neighbour.
-# At last, a mark on either side closes the gap.
+# The inverse for English, as far as it can be derived from tokens. Every token
+# has a space on each side, so matches don't compete for spaces; a rule turns
+# a space into a mark where the token touches its neighbour. Finally, a mark on
+# either side closes the gap.
 _SEPARATOR = "  "
 _TYPED_QUOTES = ("``|''", '"')
 _JOIN_RULES = (
     ("(?s)^.*$", r" \0 "),
-    # Halves of contractions. They are tokens of their own nowhere else but
-    # in "can not", which "cannot" far outnumbers.
+    # Halves of contractions. As separate words they occur only in "can not",
+    # which "cannot" far outnumbers.
     (r"(?i) (can)  (not) ", rf" \1{MARK}{MARK}\2 "),
     (r"(?i) (gim|lem)  (me) ", rf" \1{MARK}{MARK}\2 "),
     (r"(?i) (gon|wan)  (na) ", rf" \1{MARK}{MARK}\2 "),
@@ -124,7 +124,7 @@ _JOIN_RULES = (
     (r"(^|[^s] ) ' (.*?) ' ", rf"\1 '{MARK}\2{MARK}' "),
     ("^ ' ", f" '{MARK}"),
     (" ' ", f"{MARK}' "),
-    # Punctuation that touches what is before it, and what follows.
+    # Punctuation that touches the token before it, or the one after it.
     (r" ([.,;:?!%…)\]}»”’]|\.\.+|'') ", rf"{MARK}\1 "),
     (r" ([(\[{«“‘„$#]|``) ", rf" \1{MARK}"),
     (r"([\p{L}\p{N}])  @  ([\p{L}\p{N}])", rf"\1{MARK}@{MARK}\2"),
@@ -136,7 +136,7 @@ _JOIN_RULES = (
     ("  ", " "),
 )
 
-# Symbols of pairs touch the words between them.
+# Symbols of a pair touch the words between them.
 _SYMBOL_RULES = (
     (f" ({OPENING_SYMBOL}) ", rf" \1{MARK}"),
     (f" ({CLOSING_SYMBOL}) ", rf"{MARK}\1 "),
@@ -148,13 +148,13 @@ class WordTokenizer(LookupTokenizer):
     """English words and punctuation.
 
     Splits as `nltk.word_tokenize(text.lower(), preserve_line=True)` does,
-    except next to characters whose class or lower case Unicode settled after
-    the version that RE2, ICU or Python follows (as U+2C2F, added in 2021).
-    `detokenize` gives back readable text, in lower case if it was lowered.
+    except next to characters whose class or lower case was defined after the
+    Unicode version of RE2, ICU or Python (such as U+2C2F, added in 2021).
+    `detokenize` returns readable text, in lower case if it was lowered.
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.
-        lowercase: True lowers text first.
+        lowercase: True converts text to lower case first.
         **normalization: `tags`, and those of `Normalizer`; see `Tokenizer`.
 
     Example:
@@ -195,10 +195,10 @@ class WordTokenizer(LookupTokenizer):
     def _typed_words(self, strings):
         spaced = _spaced(strings)
         if self.lowercase:
-            # The tokens are those of lowered text, and a few rules heed case.
+            # Tokens are split in lower case, and a few rules depend on case.
             lowered = _spaced(_lower(strings))
             spaced = tf.where(_lower(spaced) == lowered, spaced, lowered)
-        # As they were typed.
+        # Restores quotation marks as they were typed.
         return tf.strings.split(replaced(spaced, _TYPED_QUOTES))
 
     def _join(self, tokens):
@@ -211,7 +211,7 @@ class WordTokenizer(LookupTokenizer):
 
 
 def _lower(strings):
-    # ASCII first: ICU lowers "I" by the machine's language.
+    # ASCII first, because ICU lowers "I" depending on the machine's locale.
     strings = tf.strings.lower(strings)
     return tf.strings.lower(strings, encoding="utf-8")
 
