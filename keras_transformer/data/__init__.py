@@ -1,1 +1,1 @@
-"""Data: corpora cleaned, split, encoded, and cut into batches of ids."""
+"""Data: cleans, splits and encodes corpora, and makes batches of ids."""

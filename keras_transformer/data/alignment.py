@@ -1,15 +1,14 @@
 """Alignment: drops pairs whose sides don't translate each other.
 
-A pair's score is how much more probable its tokens are by IBM model 1, given
-the other side, than by their frequency in the corpus: the mean of the natural
-logarithm over the tokens of both sides. That of a pair whose sides have nothing
-to do with each other is below 0. How far below depends on the corpus, so that
-it says itself where the limit is: pairs that were shuffled, each source with
-another one's target, score as misaligned ones do.
+A pair's score compares the probability of its tokens by IBM model 1, given the
+other side, with their frequency in the corpus: it is the mean logarithm of this
+ratio over the tokens of both sides. Unrelated sides score below 0. How far
+below depends on the corpus, so the limit is estimated from it: shuffled pairs,
+each source with another one's target, score like misaligned pairs.
 
 The model is learned from the first pairs of the training text, which is in
-random order. A pair mustn't vouch for itself, so one occurrence of each link is
-taken off.
+random order. One occurrence of each link is subtracted, so that a pair doesn't
+raise its own score.
 
 Reference: Moore 2002, "Fast and Accurate Sentence Alignment of Bilingual
 Corpora", which scores by the same model.
@@ -37,16 +36,16 @@ from keras_transformer.data.word_alignment import (
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 
 # Links that the model is learned from, 24 bytes each and as many again while
-# they are made.
+# they are created.
 _MOST_LINKS = 12_000_000
 _TOGETHER = 1024  # pairs that are tokenized at a time
-# Pairs of which the distribution of scores is taken.
+# Pairs from which the distribution of scores is estimated.
 _COMPARED = 20_000
-# The part of a token's probability that is its frequency, whatever the pair.
+# The weight of a token's frequency in its interpolated probability.
 _FREQUENCY = 0.2
 _LINKS_AT_ONCE = 1 << 20
-# How much more of shuffled pairs than of pairs the limit has to be above, for
-# the scores to say anything.
+# The fraction of shuffled pairs below the limit must exceed that of real pairs
+# by this much; otherwise the scores are considered uninformative.
 _LEAST_SEPARATION = 0.5
 
 
@@ -54,12 +53,12 @@ class AlignmentModel(NamedTuple):
     """IBM model 1 in both directions, and the limit of scores.
 
     Attributes:
-        codes: int64 `(P,)`, rising, see `link_codes`.
+        codes: int64 `(P,)`, ascending, see `link_codes`.
         forward: float32 `(P,)`, the probability of the target token given the
-            source token, over its frequency.
-        backward: float32 `(P,)`, the same of the source token.
-        limit: pairs that score below are misaligned; minus infinity: the
-            corpus doesn't tell.
+            source token, divided by its frequency.
+        backward: float32 `(P,)`, the same for the source token.
+        limit: pairs that score below are misaligned; minus infinity if no
+            limit could be estimated.
     """
 
     codes: np.ndarray
@@ -75,13 +74,13 @@ class AlignmentModel(NamedTuple):
         target: Tokenizer,
         longest: int,
     ) -> Self:
-        """The model of the first of many pairs.
+        """Learns a model from the first pairs, up to a number of links.
 
         Args:
-            pairs: in random order, one or more.
+            pairs: one or more, in random order.
             source: tokenizer of the sources.
             target: tokenizer of the targets.
-            longest: tokens of a side; pairs with more will be dropped.
+            longest: tokens of a side; longer pairs are ignored.
         """
         sources, targets = _first_ids(pairs, longest, source, target)
         if not len(sources.lengths):
@@ -100,12 +99,12 @@ class AlignmentModel(NamedTuple):
 
     @classmethod
     def load(cls, path: pathlib.Path) -> Self:
-        """The model in a file."""
+        """Loads a model from a file."""
         with np.load(path) as arrays:
             return cls(*(arrays[name] for name in cls._fields))
 
     def save(self, path: pathlib.Path) -> None:
-        """Writes a file."""
+        """Writes the model to a file."""
         np.savez(path, **self._asdict())
 
     def keep(
@@ -115,13 +114,13 @@ class AlignmentModel(NamedTuple):
         pairs: Sequence[Pair],
         report: CleaningReport,
     ) -> np.ndarray:
-        """Marks the pairs that score the limit or more.
+        """Marks the pairs whose score is at least the limit.
 
         Args:
-            sources: of N pairs, a token or more each.
+            sources: of N pairs, with one or more tokens each.
             targets: of the same pairs.
             pairs: their text.
-            report: counts are added here.
+            report: counts the dropped pairs.
 
         Returns:
             bool `(N,)`.
@@ -131,11 +130,11 @@ class AlignmentModel(NamedTuple):
         return kept
 
     def scores(self, sources: Ids, targets: Ids) -> np.ndarray:
-        """How much each pair's sides say about each other.
+        """Computes the scores of pairs, see the module.
 
         Args:
-            sources: of N sentences with a token or more each.
-            targets: the same.
+            sources: of N pairs, with one or more tokens each.
+            targets: of the same pairs.
 
         Returns:
             float64 `(N,)`.
@@ -148,7 +147,7 @@ class AlignmentModel(NamedTuple):
         return np.concatenate([np.empty(0), *scores])
 
     def _scores(self, sources, targets):
-        """The same of a few sentences."""
+        """Computes the scores of a few pairs."""
         count = sources.lengths * targets.lengths  # (N,)
         sentence = np.repeat(np.arange(len(count)), count)  # (L,)
         within = np.arange(count.sum()) - (np.cumsum(count) - count)[sentence]
@@ -157,7 +156,7 @@ class AlignmentModel(NamedTuple):
             np.cumsum(side.lengths) - side.lengths
             for side in (sources, targets)
         ]
-        # The places of each link's tokens, (L,)
+        # Indices of each link's tokens, (L,)
         source = starts[0][sentence] + within // width
         target = starts[1][sentence] + within % width
         ids = sources.values[source], targets.values[target]
@@ -170,12 +169,12 @@ class AlignmentModel(NamedTuple):
         return sum(totals) / (sources.lengths + targets.lengths)
 
     def _limit(self, sources, targets):
-        """The score that best tells pairs from shuffled ones.
+        """Finds the score that best separates real pairs from shuffled ones.
 
-        Below it are as many more of the shuffled pairs than of the others as
-        below no other score (Youden 1950, "Index for Rating Diagnostic
-        Tests"): wherever that is, it doesn't depend on how many pairs of the
-        corpus are misaligned.
+        It maximizes the difference between the fractions of shuffled and of
+        real pairs below it (Youden 1950, "Index for Rating Diagnostic Tests").
+        The maximum doesn't depend on how many pairs of the corpus are
+        misaligned.
         """
         some = np.arange(min(len(sources.lengths), _COMPARED))
         sources = sources.take(some)
@@ -191,16 +190,16 @@ class AlignmentModel(NamedTuple):
 
 
 def _first_ids(pairs, longest, *tokenizers):
-    """Ids of both sides of as many pairs as the model is learned from.
+    """Returns the ids of both sides of the pairs that the model learns from.
 
-    One of very many tokens would take the place of all others, and the memory.
+    Very long pairs are left out: one could use up the links, and the memory.
     """
     pairs, seen = iter(pairs), set()
     parts, links = [], 0
     while links < _MOST_LINKS and (
         some := list(itertools.islice(pairs, _TOGETHER))
     ):
-        # Weights repeat pairs, which would vouch for each other.
+        # Corpus weights repeat pairs, whose copies would raise their scores.
         new = [pair for pair in dict.fromkeys(some) if pair not in seen]
         seen.update(new)
         columns = zip(*new, strict=True) if new else ((), ())
@@ -216,14 +215,14 @@ def _first_ids(pairs, longest, *tokenizers):
 
 
 def _ratios(sources, targets):
-    """How much more probable target tokens are after source tokens.
+    """Computes how source tokens change the probability of target tokens.
 
     Returns:
         source ids, target ids, and for each pair of them the probability of
-        the target token given the source token over its frequency.
+        the target token given the source token, divided by its frequency.
     """
     links = link(sources, targets)
-    # How often each pair of tokens is expected to be linked.
+    # The expected number of links for each pair of tokens.
     share = model_1(links)[links.types]  # (L,)
     share /= np.bincount(links.positions, share)[links.positions]
     counts = np.bincount(links.types, share)  # (P,)
@@ -237,12 +236,13 @@ def _ratios(sources, targets):
 
 
 def _sums(ratios, places, others, side):
-    """The sum over each sentence's tokens, float64 `(N,)`.
+    """Sums the logarithms over each sentence's tokens, float64 `(N,)`.
 
     Args:
         ratios: `(L,)`, of links.
-        places: int `(L,)`, which token of the side each is of.
-        others: int `(N,)`, tokens of the other side, which all are linked.
+        places: int `(L,)`, the index of each link's token on this side.
+        others: int `(N,)`, numbers of tokens on the other side, all of which
+            are linked.
         side: `Ids` of the sentences.
     """
     sentence = np.repeat(np.arange(len(side.lengths)), side.lengths)  # (M,)

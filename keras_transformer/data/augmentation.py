@@ -1,10 +1,10 @@
-"""Augmentation: training pairs that are other ones in each epoch.
+"""Augmentation: changes some training pairs, differently in each epoch.
 
-They are changed as the text of people differs: a model that has only read clean
-sentences is thrown by headings, capitals and typing errors. Each change keeps
-what a pair says; one that can't, as for a target whose script has no case,
-leaves the side, or the pair, as it is. And the same text is spelled by other
-pieces (subword sampling).
+The changes imitate variation in real text: a model trained only on clean
+sentences is confused by headings, capitals and typing errors. Each change
+preserves the meaning of a pair; if it can't apply, for example to a target
+whose script has no case, the side or the pair is left unchanged. Subword
+sampling spells the same text with other pieces.
 
 References: Karpukhin et al. 2019, "Training on Synthetic Noise Improves
 Robustness to Natural Noise in Machine Translation"; Kondo et al. 2021,
@@ -31,32 +31,32 @@ from keras_transformer.symbols import MARKUP_SYMBOLS, SYMBOL
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 
-# Words of fewer letters become others by a typing error, and so do those whose
-# characters are words or syllables: Chinese, Japanese and Korean.
+# Words that get typing errors. Shorter ones would become other words, and so
+# would Chinese, Japanese and Korean, whose characters are words or syllables.
 _WORD = re.compile(
     r"[^\W\d_\u3040-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]{4,}"
 )
 _WORDS_A_TYPO = 8
 _FULL_STOP = re.compile(r"[^.。।…][.。।]$")
-# No part of a word, of a version, of a date.
+# A number that isn't part of a word, a version or a date.
 _NUMBER = re.compile(r"(?<![\w.,:/⟨-])\d{1,9}(?!\w|[.,:/-]\d)", re.ASCII)
 _OF_CASE = ("upper", "title")
 _DOTTED_I = {"tr", "az"}
-_PURPOSE = 1  # So that seeds are others than those of subword sampling.
+_PURPOSE = 1  # Makes the seeds differ from those of subword sampling.
 
-# From plain ids of sources and targets, and int64 scalars of their batch alone,
-# to other ones, in graph code.
+# Graph code that maps plain ids of sources and targets, and int64 scalars that
+# identify the batch, to changed ids.
 BatchChange = Callable[..., tuple[tf.RaggedTensor, tf.RaggedTensor]]
 
 
 def upper_case(pair: Pair, generator: random.Random) -> Pair:
-    """Both sides in capitals."""
+    """Converts both sides to capitals."""
     source, target = pair
     return source.upper(), target.upper()
 
 
 def title_case(pair: Pair, generator: random.Random) -> Pair:
-    """Each word of both sides with a capital."""
+    """Capitalizes each word of both sides."""
     source, target = (
         " ".join(word[:1].title() + word[1:] for word in text.split(" "))
         for text in pair
@@ -65,7 +65,7 @@ def title_case(pair: Pair, generator: random.Random) -> Pair:
 
 
 def without_stop(pair: Pair, generator: random.Random) -> Pair:
-    """Both sides without the full stop at their ends, if both have one."""
+    """Removes the full stop at the end of both sides, if both have one."""
     source, target = pair
     if not all(map(_FULL_STOP.search, pair)):
         return pair
@@ -73,16 +73,15 @@ def without_stop(pair: Pair, generator: random.Random) -> Pair:
 
 
 def misspelt(pair: Pair, generator: random.Random) -> Pair:
-    """The source with typing errors: letters swapped, left out or doubled.
+    """Adds typing errors to the source: letters swapped, omitted or doubled.
 
-    In one of its words of four letters or more for every eight that it has, at
-    least in one.
+    One error for every eight words of four or more letters, rounded up.
     """
     source, target = pair
     words = list(_WORD.finditer(source))
     count = -(-len(words) // _WORDS_A_TYPO)
     chosen = sorted(generator.sample(range(len(words)), count))
-    for index in reversed(chosen):  # From the end: places before it stay.
+    for index in reversed(chosen):  # From the end, to keep positions valid.
         i = generator.randrange(words[index].start(), words[index].end() - 1)
         one, two = source[i], source[i + 1]
         error = generator.choice((two + one, two, one + one + two))
@@ -91,10 +90,10 @@ def misspelt(pair: Pair, generator: random.Random) -> Pair:
 
 
 def with_other_numbers(pair: Pair, generator: random.Random) -> Pair:
-    """Whole numbers that both sides have once, in both replaced by others.
+    """Replaces integers that both sides have once by others of equal length.
 
-    By ones of as many digits. 0 and 1 stay, which words agree with. In Slavic
-    languages and Arabic they agree with others, too: leave it out there.
+    0 and 1 are kept, as other words agree with them. In Slavic languages and
+    Arabic, words agree with further numbers, so this change isn't suitable.
     """
     found = [_NUMBER.findall(text) for text in pair]
     new = {}
@@ -119,14 +118,14 @@ CHANGES: dict[str, Callable[[Pair, random.Random], Pair]] = {
 
 
 def changed(pair: Pair, change: str, generator: random.Random) -> Pair:
-    """A pair after a change.
+    """Applies a change to a pair.
 
-    Tags before a source stay, and so does a pair with markup or symbols.
+    Tags before a source are kept. Pairs with markup or symbols aren't changed.
 
     Args:
         pair: source and target.
-        change: of `CHANGES`.
-        generator: draws what the change leaves open.
+        change: a key of `CHANGES`.
+        generator: makes the random choices of the change.
     """
     source = without_tags(pair[0])
     tags = pair[0][: len(pair[0]) - len(source)]
@@ -139,17 +138,19 @@ def changed(pair: Pair, change: str, generator: random.Random) -> Pair:
 class Augmentation:
     """Changes some of the pairs of each batch, other ones in each epoch.
 
-    A pair with an unknown token stays as it is, and one that would have one or
-    be too long. Sentences are joined in whole batches, two to one, so that a
-    batch has as many tokens as before and no more padding.
+    A pair isn't changed if it has an unknown token, or if the result would
+    have one or be too long. Joining sentences applies to whole batches, two
+    neighbours at a time, so that a batch has as many tokens as before and no
+    more padding.
 
     Args:
         tokenizers: of the source and of the target.
-        fraction: of the pairs, those changed, as many in each way.
-        max_lengths: ids that a source and a target may have.
-        seed: decides what is changed, together with what a call is given.
-        languages: tags of the source and the target. Capitals of Turkish and
-            Azerbaijani aren't Unicode's: such pairs keep their case.
+        fraction: of the pairs that are changed, divided equally among the
+            kinds of changes.
+        max_lengths: maximum ids of a source and of a target.
+        seed: decides the changes, together with the key of a call.
+        languages: tags of the source and the target. Turkish and Azerbaijani
+            capitals differ from Unicode's default: such pairs keep their case.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class Augmentation:
         ]
         self._max_lengths = max_lengths
         self._seed = seed
-        # Of a change of text; of each of these, and of joining.
+        # The fraction for each change of text, and for joining.
         self._each = fraction / (len(self._names) + 1)
 
     def __call__(
@@ -184,11 +185,11 @@ class Augmentation:
 
         Args:
             sources, targets: plain ids, each ragged int32 `(B, None)`.
-            key: int64 scalars of this batch alone, so that it is changed in
-                the same way whenever it is made.
+            key: int64 scalars that identify the batch, so that it is changed
+                in the same way whenever it is computed.
 
         Returns:
-            The two sides as they came, of up to B rows.
+            The changed sides in the same form, with up to B rows.
         """
         sides = sources, targets
         changes, joined = tf.numpy_function(
@@ -212,7 +213,7 @@ class Augmentation:
             new.append(tokenizer.tokenize(text))
         fits = self._fit(*(side.row_lengths() for side in new))  # (C,)
         fits &= self._are_known(new)
-        # The place of each row's ids among all old and new ones.
+        # The index of each row's ids among the old and the new rows.
         count = sources.nrows()
         places = tf.tensor_scatter_nd_update(
             tf.range(count),
@@ -226,7 +227,7 @@ class Augmentation:
         return self._join(*sides, joined)
 
     def _are_known(self, sides):
-        """Marks the rows of ids, ragged `(B, None)`, without an unknown one."""
+        """Marks the rows of ids, ragged `(B, None)`, without unknown ids."""
         source, target = (
             side.with_flat_values(
                 tf.reduce_all(side.flat_values[:, tf.newaxis] != ids, axis=1)
@@ -236,7 +237,7 @@ class Augmentation:
         return tf.reduce_all(source, axis=1) & tf.reduce_all(target, axis=1)
 
     def _fit(self, sources, targets):
-        """Marks rows of lengths `(N,)` that a model takes."""
+        """Marks pairs whose lengths `(N,)` the model accepts."""
         return (
             (sources > 0)
             & (targets > 0)
@@ -245,11 +246,11 @@ class Augmentation:
         )
 
     def _join(self, sources, targets, wanted):
-        """Joins the rows 0 and 1, 2 and 3 and so on, if it is wanted."""
+        """Joins rows 0 and 1, 2 and 3, ... if `wanted` isn't 0."""
         lengths = [side.row_lengths() for side in (sources, targets)]
         fits = self._fit(*(n[:-1] + n[1:] for n in lengths))  # (B - 1,)
         even = tf.range(tf.size(fits)) % 2 == 0
-        # A tag belongs at the beginning.
+        # A row that begins with a tag can't follow another one.
         first = sources[1:, :1].to_tensor(PAD_ID, shape=[None, 1])[:, 0]
         last_tag = len(SPECIAL_TOKENS) + len(self._tokenizers[0].tags) - 1
         tagged = (first >= len(SPECIAL_TOKENS)) & (first <= last_tag)
@@ -266,7 +267,7 @@ class Augmentation:
         )
 
     def _have_markup(self, sources):
-        """Marks rows `(B,)` whose symbols the row before may have, too."""
+        """Marks rows `(B,)` with symbols, which the row before may share."""
         first = self._tokenizers[0].first_symbol
         if first is None:
             return tf.fill([sources.nrows()], False)
@@ -274,7 +275,7 @@ class Augmentation:
         return tf.reduce_any((sources >= first) & (sources < last), axis=1)
 
     def _choose(self, may_change, *key):
-        """The index of each row's change, or -1; and 1 to join rows, or 0."""
+        """Draws the index of each row's change, or -1; and 1 to join, or 0."""
         generator = np.random.default_rng([_PURPOSE, self._seed, *key])
         drawn = generator.random(len(may_change)) // self._each
         chosen = may_change & (drawn < len(self._names))
@@ -300,14 +301,14 @@ class Augmentation:
 class SubwordSampling:
     """Replaces the plain ids of a batch by others that spell the same text.
 
-    Sides that don't have SentencePiece models stay as they are.
+    Sides without a SentencePiece model aren't changed.
 
     Args:
         tokenizers: of the source and of the target.
         alpha: see `SubwordSampler`.
-        max_lengths: ids that a source and a target may have; where more are
-            drawn, the pair keeps its own.
-        seed: decides what is drawn, together with what a call is given.
+        max_lengths: maximum ids of a source and of a target; a text for which
+            more are drawn keeps its ids.
+        seed: decides the draws, together with the key of a call.
     """
 
     def __init__(
@@ -332,15 +333,15 @@ class SubwordSampling:
         targets: tf.RaggedTensor,
         *key: tf.Tensor,
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-        """Draws, in graph code.
+        """Draws other ids, in graph code.
 
         Args:
             sources, targets: plain ids, each ragged int32 `(B, None)`.
-            key: int64 scalars of this batch alone, so that it gets the same
-                pieces whenever it is made.
+            key: int64 scalars that identify the batch, so that it gets the same
+                pieces whenever it is computed.
 
         Returns:
-            The two sides, as they came.
+            The two sides in the same form.
         """
         tensors = []
         for side in (sources, targets):
@@ -379,7 +380,7 @@ class SubwordSampling:
 def batch_changes(
     config: Config, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> list[BatchChange]:
-    """What a configuration has changed in each batch, in order.
+    """The changes to each batch that a configuration requests, in order.
 
     Args:
         config: of the run.

@@ -1,35 +1,36 @@
-"""Batch plan: which pairs share a batch, a function of lengths and a seed.
+"""Batch plan: groups pairs into batches, by their lengths and a seed.
 
-A pool of pairs is sorted by length and cut into length buckets, each of them
-a batch. Shuffling never changes how many that gives, so every epoch has the
-same number of steps, known before the first.
+A pool of pairs is sorted by length and cut into length buckets, each of which
+is a batch. Shuffling never changes their number, so every epoch has the same
+number of steps, known before the first.
 """
 
 import dataclasses
 
 import numpy as np
 
-# Positions that few lengths may take for each that own lengths would.
+# Maximum ratio of padded positions with few lengths to those with exact ones.
 _ROUNDING = 1.25
 _NONE = 2  # positions of a source without tokens: START and END
 
 
 @dataclasses.dataclass(frozen=True)
 class BatchSize:
-    """The largest batch.
+    """The maximum size of batches, and the shapes that they are padded to.
 
     Args:
-        tokens: positions of a batch on either side, padding included; a pair
-            that is longer than that is a batch alone.
-        sentences: if set, the pairs of a batch, and `tokens` is not used.
-        buckets: rising lengths; if given, both sides of a pair count as if
-            its longer one were rounded up to the next of these. Batches have
-            a shape for each then: they are to be padded to it and to `rows`.
-        padded_lengths: rising lengths to which batches are to be padded
-            although they are planned by exact ones, and to few numbers of
-            pairs: other shapes, the same pairs.
-        replicas: devices that share a batch, to each of which the same number
-            of pairs goes.
+        tokens: positions of a batch on either side, padding included; a longer
+            pair forms a batch by itself.
+        sentences: if set, the number of pairs of a batch, in place of `tokens`.
+        buckets: ascending lengths; if given, the lengths of both sides of a
+            pair are taken to be the longer one, rounded up to the next bucket.
+            Each bucket has one shape then, to whose length and number of
+            `rows` batches must be padded.
+        padded_lengths: ascending lengths to which batches must be padded,
+            although they are planned by exact lengths; their numbers of pairs
+            are padded, too. This changes the shapes, but not the pairs.
+        replicas: devices that share a batch, each with the same number of
+            pairs.
     """
 
     tokens: int
@@ -44,7 +45,7 @@ class BatchSize:
         return bool(self.buckets or self.padded_lengths)
 
     def rounded(self, lengths: np.ndarray) -> np.ndarray:
-        """Lengths, int `(..., 2)` of sources and targets, as they count."""
+        """Rounds lengths, int `(..., 2)` of sources and targets, to buckets."""
         if not self.buckets:
             return lengths
         longer = lengths.max(axis=-1, keepdims=True)  # (..., 1)
@@ -53,26 +54,26 @@ class BatchSize:
         )
 
     def rows(self, longest: int) -> int:
-        """The most pairs of a batch whose longer side is `longest`, or 0."""
+        """The maximum pairs of a batch with this longest side, or 0."""
         return self.sentences or self.tokens // longest
 
     def padded_shape(self, pairs: int, source: int, target: int) -> np.ndarray:
         """The shape to which a batch is padded.
 
         Args:
-            pairs: that it has.
+            pairs: number of pairs of the batch.
             source: positions of its longest source.
             target: positions of its longest target.
 
         Returns:
-            rows and lengths of source and target, int64 `(3,)`.
+            number of rows and lengths of source and target, int64 `(3,)`.
         """
         lengths = self.rounded(np.array([source, target]))
         fewest = longest = lengths.max()
         if self.padded_lengths:
             lengths = _next_length(lengths, self.padded_lengths)
-            # The shortest that are padded to the same length: as many pairs
-            # as are planned with any of them.
+            # The shortest length that is padded to this one: a batch of such
+            # pairs has the most rows.
             shorter = [n for n in self.padded_lengths if n < longest]
             fewest = max(shorter, default=_NONE) + 1
         rows = pairs
@@ -83,28 +84,28 @@ class BatchSize:
 
 
 def few_lengths(lengths: np.ndarray, longest: int = 0) -> tuple[int, ...]:
-    """Lengths of batches, as few as this data allows.
+    """Chooses lengths to which batches are padded, as few as the data allows.
 
-    Short sentences need two or three, text with paragraphs up to ten. Of all
-    choices of so many lengths it is the one with the least padding, found by
-    dynamic programming over the distribution of lengths.
+    Short sentences need two or three, text with paragraphs up to ten. Among
+    all sets of that size it is the one with the least padding, found by dynamic
+    programming over the distribution of lengths.
 
     Args:
         lengths: int `(P, 2)`, the positions that each source and target takes
             in a batch.
-        longest: positions that pairs may take after they are changed, up to
-            which further lengths are a quarter more each.
+        longest: positions that pairs may take after augmentation. Lengths up to
+            this one are added, each a quarter longer than the one before.
 
     Returns:
-        even numbers, which cuDNN's attention wants, but for `longest`, rising;
-        with them a pair's longer side takes a quarter more positions than
-        rounded to its own even length, at most.
+        ascending numbers, which are even for cuDNN's attention, except
+        `longest`. With them, the longer sides of all pairs take at most a
+        quarter more positions than if each were rounded to an even length.
     """
     step = 2
     counts = np.bincount(-(-lengths.max(axis=1) // step))
     own = np.flatnonzero(counts)  # (U,)
     until = np.concatenate([[0], np.cumsum(counts[own])])  # (U + 1,)
-    # Positions of pairs i to j where all are padded to the length of the last.
+    # Positions of pairs i to j if all are padded to the length of the last.
     costs = (until[None, :] - until[:, None]) * np.concatenate([[0], own])
     costs = np.where(costs > 0, costs.astype(float), np.inf)  # (U + 1, U + 1)
     least = costs[0]  # positions of the first j with one length, two, ...
@@ -124,7 +125,7 @@ def few_lengths(lengths: np.ndarray, longest: int = 0) -> tuple[int, ...]:
 
 
 def _next_length(lengths, accepted):
-    """The next accepted length of each; its own beyond the last."""
+    """Rounds lengths up to accepted ones; keeps those above the last."""
     accepted = np.array(accepted)
     indices = np.searchsorted(accepted, lengths)
     return np.maximum(lengths, accepted[np.minimum(indices, len(accepted) - 1)])
@@ -140,10 +141,10 @@ def plan_pool(
     Args:
         lengths: int `(P, 2)`, the positions that each source and target takes
             in a batch.
-        size: what a batch may hold.
+        size: the maximum size of a batch.
         random: shuffles the pairs of equal lengths, shifts the boundaries
-            between batches and shuffles the batches; None: sorted by length,
-            longest last.
+            between batches and shuffles the batches; None: batches are sorted
+            by length, the longest last.
 
     Returns:
         One int64 array of indices into the pool for each batch: always
@@ -160,8 +161,8 @@ def plan_pool(
     starts = _bucket_starts(table, size, first_fraction=fraction)
     batches = np.split(order, starts)
     if len(batches) < count:
-        # A shifted start costs one batch more or none; where none, halving
-        # a batch keeps the number the same in every epoch.
+        # Shifting the start adds one batch or none. If none, a batch is halved,
+        # so that every epoch has the same number.
         largest = max(range(len(batches)), key=lambda i: len(batches[i]))
         batches[largest : largest + 1] = np.array_split(batches[largest], 2)
     return [batches[i] for i in random.permutation(len(batches))]
@@ -170,11 +171,11 @@ def plan_pool(
 def count_batches(
     lengths: np.ndarray, size: BatchSize, shuffled: bool = True
 ) -> int:
-    """The number of batches of a pool, whatever the shuffling.
+    """The number of batches of a pool, for any shuffling.
 
-    Cutting greedily gives the fewest batches, n. With a first batch of any
-    smaller size the rest still takes n at most, hence n or n + 1 in all;
-    `plan_pool` makes it n + 1 always (or one for each pair, if that is less).
+    Cutting greedily gives the minimum number of batches, n. If the first batch
+    is smaller, the rest still needs at most n, so there are n or n + 1 in all;
+    `plan_pool` always makes n + 1 (or one for each pair, if that is less).
     """
     if not len(lengths):
         return 0
@@ -185,10 +186,10 @@ def count_batches(
 
 
 def _sorted_by_length(lengths, random):
-    """Indices by target length; sources rise and fall in turn.
+    """Indices by target length, then source length in alternating order.
 
-    The turning keeps sources of like length together where a batch spans two
-    target lengths.
+    Alternating keeps sources of similar length together in a batch that spans
+    two target lengths.
     """
     sources, targets = lengths.T  # (P,) each
     turning = np.where(targets % 2, -sources, sources)
@@ -199,12 +200,12 @@ def _sorted_by_length(lengths, random):
 
 
 def _bucket_starts(table, size, first_fraction=1.0):
-    """Where length buckets after the first start; each fits in a batch.
+    """The start indices of all length buckets but the first.
 
     Args:
         table: sorted lengths, int `(P, 2)`.
-        size: what a batch may hold.
-        first_fraction: of the first bucket's capacity that is used.
+        size: the maximum size of a batch, and so of a bucket.
+        first_fraction: fraction of the first bucket's capacity that is used.
     """
     starts: list[int] = []
     start = 0
@@ -222,7 +223,7 @@ def _bucket_size(table, size, fraction):
     if size.sentences is not None:
         return max(1, int(size.sentences * fraction))
     budget = int(size.tokens * fraction)
-    # No more pairs than this can fit: the first one has the shortest target.
+    # No more pairs can fit, as the first one has the shortest target.
     window = table[: max(1, budget // table[0, 1])]  # (W, 2)
     longest = np.maximum.accumulate(window, axis=0).max(axis=1)  # (W,)
     positions = longest * np.arange(1, len(window) + 1)

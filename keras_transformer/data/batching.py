@@ -1,8 +1,8 @@
 """Batching: prepared pairs in batches of similar length, shuffled, prefetched.
 
-The shards of a split form groups, each read from its beginning; a group gives
+The shards of a split form groups, each read from its beginning; a group yields
 one or more shuffle pools of pairs; `batch_plan` cuts a pool into batches, and
-`model_inputs` makes a batch what the model reads.
+`model_inputs` converts a batch to the model's inputs.
 """
 
 import contextlib
@@ -29,49 +29,48 @@ from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
 
 _EVALUATION_POOL = 100_000
-# Links, bool `(B, T, S)`, of source and target ids as the model reads them.
+# Maps source and target ids as the model reads them to links `(B, T, S)`, bool.
 Align = Callable[[np.ndarray, np.ndarray], np.ndarray]
-# Has `tf.data` trace a function as it is written: to look for control flow of
-# Python in it takes longer than all else.
+# Makes `tf.data` trace a function without AutoGraph, whose conversion takes
+# longer than everything else.
 _as_written = tf.autograph.experimental.do_not_convert
 
 
 class TrainingBatches:
     """The training split in batches, epoch after epoch.
 
-    The pairs are read in pools, each of them a random sample of the corpus:
-    one shard or several, or a part of one, of up to `shuffle_buffer` pairs.
-    Every epoch takes the pools in another order, cuts each into batches of
-    similar length at other boundaries, with other pairs of equal length
-    together, and shuffles its batches. All of that follows from (`seed`,
-    `epoch`) alone, in this process or another.
+    The pairs are read in pools of up to `shuffle_buffer` pairs, each a random
+    sample of the corpus: one shard, several or a part of one. Every epoch
+    takes the pools in another order, cuts each into batches of similar length
+    at other boundaries, with other pairs of equal length together, and shuffles
+    its batches. All of this depends only on (`seed`, `epoch`), in any process.
 
     Attributes:
         dataset: `tf.data.Dataset` for `model.fit`. A new iterator yields the
             epoch numbered by `epoch` from its batch `first_batch` on; both
-            are read when the iterator gives its first batch. Its cardinality
-            is what is left of an epoch from `first_batch` on; Keras reads it
+            are read when the iterator yields its first batch. Its cardinality
+            is the number of batches from `first_batch` on; Keras reads it
             once per `fit` call and uses it as the steps of every epoch.
         batches_per_epoch: the same in every epoch.
 
     Args:
         prepared: the data.
         batch_tokens: positions of a batch on either side, padding included.
-        batch_sentences: if set, pairs a batch, used instead of tokens.
+        batch_sentences: if set, pairs per batch, used instead of tokens.
         shuffle_buffer: pairs sorted and shuffled together, in memory.
         seed: decides every order.
-        length_buckets: as `BatchSize.buckets`; pairs without tokens fill a
-            batch up.
-        padded_lengths: as of `BatchSize`.
-        changes: of each batch, one after the other, see `batch_changes`.
-            Batches are planned by the stored ids, and may exceed their tokens
-            afterwards.
-        replicas: devices that share a batch: the pairs of each batch are
-            padded to a multiple of it.
-        share: (index, count): the rows of each batch that this process
-            reads, one of so many equal parts.
-        align: finds the links of a batch, its feature `links`; None: it has
-            none.
+        length_buckets: see `BatchSize.buckets`; batches are padded with pairs
+            without tokens.
+        padded_lengths: see `BatchSize`.
+        changes: applied to each batch, one after the other, see
+            `batch_changes`. Batches are planned by the stored ids, and may
+            exceed `batch_tokens` afterwards.
+        replicas: devices that share a batch; the number of pairs of each batch
+            is padded to a multiple of it.
+        share: (index, count): this process reads part `index` of `count` equal
+            parts of each batch's rows.
+        align: finds the links of a batch, its feature `links`; None: batches
+            don't have this feature.
 
     Raises:
         InputError: the lengths file is damaged.
@@ -106,7 +105,7 @@ class TrainingBatches:
         self._pools = ShufflePools(prepared, "train", shuffle_buffer)
         self._counts = self._pools.count_batches(self._size, shuffled=True)
         self.batches_per_epoch = sum(sum(counts) for counts in self._counts)
-        # tf.data runs on the processor, and so has to read them from there.
+        # On the CPU, where tf.data runs and reads them.
         with tf.device("CPU:0"):
             self._epoch = tf.Variable(0, trainable=False, dtype=tf.int64)
             self._first_batch = tf.Variable(0, trainable=False, dtype=tf.int64)
@@ -114,7 +113,7 @@ class TrainingBatches:
 
     @property
     def epoch(self) -> int:
-        """The epoch that is read next, 0 the first."""
+        """The epoch that is read next, from 0."""
         return int(self._epoch)
 
     @epoch.setter
@@ -123,7 +122,7 @@ class TrainingBatches:
 
     @property
     def first_batch(self) -> int:
-        """The batch of that epoch with which reading begins."""
+        """The index of the epoch's batch at which reading begins."""
         return int(self._first_batch)
 
     @first_batch.setter
@@ -131,9 +130,9 @@ class TrainingBatches:
         self._first_batch.assign(value)
 
     def padding_share(self) -> float:
-        """PAD positions over all of the epoch, from the lengths alone.
+        """The fraction of the epoch's positions that are padding.
 
-        Those of the stored ids, whatever changes make of them.
+        Computed from the lengths of the stored ids, without `changes`.
         """
         tokens = positions = 0
         for group, pool, lengths in self._pools.lengths():
@@ -154,7 +153,7 @@ class TrainingBatches:
             self._share,
             self._align,
         )
-        # `assert_cardinality` would fix it when the dataset is made.
+        # `assert_cardinality` would fix the number when the dataset is created.
         dataset.cardinality = lambda: tf.constant(
             self.batches_per_epoch - self.first_batch, tf.int64
         )
@@ -162,7 +161,7 @@ class TrainingBatches:
 
     @_as_written
     def _epoch_pools(self, _):
-        """The pools of the epoch, with what `_plan` needs to know of each."""
+        """The pools of the epoch, each with the arguments of `_plan`."""
         epoch = tf.identity(self._epoch)
         groups, skips = tf.numpy_function(
             self._plan_epoch, [epoch, self._first_batch], [tf.int64, tf.int64]
@@ -179,7 +178,7 @@ class TrainingBatches:
         return groups.flat_map(group_pools)
 
     def _plan_epoch(self, epoch, first_batch):
-        """The groups to read, and how many batches of each to leave out."""
+        """The groups to read, and the number of batches to skip in each."""
         random = np.random.default_rng([self._seed, epoch])
         groups = random.permutation(len(self._counts))
         counts = np.array([sum(self._counts[group]) for group in groups])
@@ -189,14 +188,14 @@ class TrainingBatches:
         return groups[left].astype(np.int64), skips[left].astype(np.int64)
 
     def _changed(self, sources, targets, epoch, group, pool, skip, left):
-        """The plain ids of a batch after all changes."""
+        """Applies all changes to the plain ids of a batch."""
         for change in self._changes:
             key = epoch, group, pool, left
             sources, targets = change(sources, targets, *key)
         return sources, targets
 
     def _plan(self, lengths, epoch, group, pool, skip):
-        """The batches of one pool, of whose group `skip` are left out."""
+        """The batches of a pool; the first `skip` of its group are skipped."""
         random = np.random.default_rng([self._seed, epoch, group, pool])
         batches = plan_pool(lengths, self._size, random)
         return batches[max(0, skip - sum(self._counts[group][:pool])) :]
@@ -213,18 +212,18 @@ def evaluation_batches(
     replicas: int = 1,
     share: tuple[int, int] = (0, 1),
 ) -> tf.data.Dataset:
-    """A split in batches, once, unshuffled: every pair, by length.
+    """All pairs of a split, once, in batches sorted by length.
 
     Args:
         prepared: the data.
         split: `"dev"` or `"train"`.
         batch_tokens: positions of a batch on either side, padding included.
-        batch_sentences: if set, pairs a batch, used instead of tokens.
-        length_buckets and all below it: as for `TrainingBatches`.
+        batch_sentences: if set, pairs per batch, used instead of tokens.
+        length_buckets, padded_lengths, replicas, share: see `TrainingBatches`.
 
     Returns:
-        A dataset of known cardinality, as `TrainingBatches.dataset` but for
-        the order.
+        A dataset of known cardinality. Its elements are those of
+        `TrainingBatches.dataset`.
     """
     size = BatchSize(
         batch_tokens, batch_sentences, length_buckets, padded_lengths, replicas
@@ -247,12 +246,12 @@ def evaluation_batches(
 
 @contextlib.contextmanager
 def report_damaged_shards(prepared: PreparedData) -> Iterator[None]:
-    """Turns what TensorFlow says of a damaged shard into an `InputError`.
+    """Turns TensorFlow's error of a damaged shard into an `InputError`.
 
-    Wrap whatever reads batches in it, `model.fit` included.
+    Wrap any code that reads batches in it, including `model.fit`.
 
     Raises:
-        InputError: a shard that was being read is damaged or gone; the
+        InputError: a shard is damaged or was removed while it was read; the
             message names it.
     """
     try:
@@ -265,16 +264,16 @@ def report_damaged_shards(prepared: PreparedData) -> Iterator[None]:
 
 
 class ShufflePools:
-    """A split of prepared data in pools of pairs, shuffled one by one.
+    """A split of prepared data in pools of pairs, each shuffled by itself.
 
-    Its files form groups, each read from its beginning: shards that fit in
-    one pool together, so that pools are filled even if shards are small, or
-    one large shard, which gives several pools.
+    The shards form groups, each read from its beginning: several shards that
+    fit into one pool, so that pools are filled even if shards are small, or one
+    large shard, which is divided into several pools.
 
     Args:
         prepared: the data.
         split: `"train"` or `"dev"`.
-        pool_size: pairs a pool, at most.
+        pool_size: pairs per pool, at most.
 
     Raises:
         InputError: there is no such split, or its lengths file is damaged.
@@ -301,12 +300,12 @@ class ShufflePools:
         self._lengths = prepared.lengths(split)
 
     def read(self, group: tf.Tensor) -> tf.data.Dataset:
-        """The pools of a group: (number int64, records string `(P,)`)."""
+        """The pools of a group: (index int64, records string `(P,)`)."""
         records = tf.data.TFRecordDataset(self._files[group])
         return records.batch(self._pool_size).enumerate()
 
     def lengths(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Yields (group, pool, lengths int32 `(P, 2)` in a batch)."""
+        """Yields (group, pool, lengths int32 `(P, 2)`, including framing)."""
         start = 0
         for group, size in enumerate(self._sizes):
             end = start + size
@@ -331,17 +330,17 @@ def batches_of_pools(
     share: tuple[int, int] = (0, 1),
     align: Align | None = None,
 ) -> tf.data.Dataset:
-    """Cuts pools into padded batches; the next pool is made ready meanwhile.
+    """Cuts pools into padded batches, and prefetches the next pool.
 
     Args:
         pools: dataset of (records string `(P,)`, arguments: int64 scalars).
         plan: maps (lengths int32 `(P, 2)`, *arguments) to arrays of indices.
-        size: what the plan was made for.
+        size: the batch size that `plan` uses.
         resample: maps the plain ids of a batch, (sources, targets,
             *arguments, batches_left), to other ones, in graph code.
             `batches_left` counts the batches of the pool from this one on and
-            seeds the sampling: it is the same wherever an epoch goes on.
-            None: the ids stay.
+            seeds the sampling, as it doesn't depend on where an epoch is
+            resumed. None: the ids aren't changed.
         share, align: see `TrainingBatches`.
     """
 
@@ -360,12 +359,12 @@ def batches_of_pools(
         indices, sizes = tf.numpy_function(
             flat_plan, [lengths, *arguments], [tf.int64, tf.int64]
         )
-        indices.set_shape([None])  # (P,), or fewer where batches are left out
+        indices.set_shape([None])  # (P,), or fewer if batches are skipped
         sizes.set_shape([None])  # (number of batches,)
         return sources, targets, indices, sizes, arguments
 
-    # Batches as ranges of indices: of a dataset of ragged rows, TensorFlow
-    # says in a page of text that it can't infer the type.
+    # Batches are ranges of indices, because TensorFlow logs a page of text
+    # about types that it can't infer for a dataset of ragged rows.
     @_as_written
     def gathered(sources, targets, indices, sizes, arguments):
         def batch(start, end, batches_left):
@@ -393,16 +392,16 @@ def batches_of_pools(
         )
 
     pools = pools.map(planned).prefetch(1)
-    # The tuner's thread sleeps for up to a minute, and may miss the wake-up at
-    # the epoch's end: it looks whether it is cancelled before it is. Training
-    # waited for it, mostly where a process has a single core.
+    # The autotuner's thread sleeps for up to a minute and may miss the wake-up
+    # at the epoch's end, as it checks for cancellation too early. Training
+    # waited for it, mostly if the process has a single core.
     options = tf.data.Options()
     options.autotune.enabled = False
     return pools.flat_map(gathered).prefetch(16).with_options(options)
 
 
 def _own_rows(ids, index, count):
-    """The rows `(B / count, T)` of one of `count` processes, of `(B, T)`."""
+    """The part `(B / count, T)` of rows `(B, T)` that a process reads."""
     if count == 1:
         return ids
     rows = tf.shape(ids)[0] // count

@@ -6,25 +6,25 @@ The checks, in their order; a pair is counted under the first that it fails:
 2. `long_line`: a line has more than a MiB, and wasn't read.
 3. `wrong_script`, `copied`, `wrong_language` and `other_numbers`: by filters
    of `data.filters` (options).
-4. `leaked`: a held-out file has the pair too, or a side of it (option).
+4. `leaked`: a held-out file has the pair, too, or a side of it (option).
 5. `duplicate`: the corpus has the same cleaned pair already (option).
 6. `shared_with_dev`: the dev split that was taken from the corpus has a side
    of it.
-7. `not_sampled`: its corpus has a weight, and the fraction of it that is
-   trained on leaves the pair out (option).
+7. `not_sampled`: its corpus has a fractional weight, and the pair isn't in the
+   sample that is trained on (option).
 8. `over_long`: a side has more than `max_length` tokens.
 9. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
 10. `unaligned`: its sides don't translate each other, see `data.alignment`
    (option).
 
-The second is of `data.lines`. The first and the third look at one pair
-alone and are here, as are `length_ratio` and the second half of the first,
-which look at tokens and run when the tokenizers exist. The others look at all
-pairs: see `data.selection`.
+Checks 1 and 3 look at a single pair's text and are in this module, as are those
+that count tokens (the rest of 1, 8 and 9) and run once the tokenizers exist.
+Check 2 is in `data.lines`, check 10 in `data.alignment`, and the others, which
+compare pairs, are in `data.selection`.
 
-A filter passes what it can't tell: a text without letters but those of markup,
-a language that isn't known, a number that the other side spells out.
+Filters keep pairs that they can't judge: texts without letters outside of
+markup, unknown languages, numbers that the other side spells out.
 """
 
 import collections
@@ -67,23 +67,23 @@ REASONS = (
     "length_ratio",
     "unaligned",
 )
-ALIGNMENT = "alignment"  # the filter that has to know the corpus
+ALIGNMENT = "alignment"  # the filter that learns from the corpus first
 _PACKAGE = "py3langid"
-# By how much another language has to be more probable, natural logarithm: more
-# than what is too short to tell reaches.
+# How much more probable another language must be, as a natural logarithm. Texts
+# that are too short to identify don't reach this.
 _MARGIN = 15.0
-_LONGEST = 400  # characters whose language is looked at
+_LONGEST = 400  # characters from which the language is identified
 _MARKUP = re.compile(MARKUP, re.DOTALL)
 _DIGITS = re.compile(r"\d+")
-# With what languages put between the digits of a number.
+# A number, with the separators that languages put between its digits.
 _NUMBER = re.compile(r"\d+(?:[.,:'’·٫٬，．\s]\d+)*")
-# Numbers that go on in words: "3万", "1.5 million", "2 Mrd."
+# Numbers followed by number words: "3万", "1.5 million", "2 Mrd."
 _WITH_WORD = re.compile(
     r"(?<![\d.,])\d[\d.,]*\s*(?:[千万萬亿億兆천만억]|mill?i|bill?i|thousand|mio|"
     r"mrd|bn\b|тыс|млн|млрд|lakh|crore)",
     re.IGNORECASE,
 )
-# Dropped pairs that a report shows of a reason, and their characters.
+# Dropped pairs that a report shows per reason, and characters of each side.
 _SAMPLES, _SHOWN = 5, 200
 
 
@@ -91,11 +91,11 @@ class CleaningReport:
     """Counts of the pairs read, kept and dropped, by reason.
 
     Attributes:
-        read: pairs of the files.
-        repeated: copies that the weights of corpora add to them.
+        read: pairs in the files.
+        repeated: copies of pairs that corpus weights add.
         dropped: counts by reason.
-        samples: of pairs that were dropped for their text, by reason: random
-            ones, each after the number that it was drawn by.
+        samples: by reason, random pairs that were dropped for their text, each
+            preceded by the number by which it was drawn.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class CleaningReport:
 
     @property
     def kept(self) -> int:
-        """Pairs that are left, repetitions counted."""
+        """The number of pairs that are left, including repetitions."""
         return self.read + self.repeated - self.dropped.total()
 
     def drop(self, reason: str, count: int = 1) -> None:
@@ -119,9 +119,9 @@ class CleaningReport:
         """Counts pairs that were dropped for a reason, and keeps samples.
 
         Args:
-            reason: of `REASONS`.
-            failed: bool `(N,)`, which ones were.
-            pairs: the text of all; none: no samples.
+            reason: one of `REASONS`.
+            failed: bool `(N,)`, True for the dropped pairs.
+            pairs: the text of all N pairs; if empty, no samples are kept.
         """
         self.drop(reason, int(failed.sum()))
         if dropped := list(itertools.compress(pairs, failed)):
@@ -132,16 +132,16 @@ class CleaningReport:
 
     def _keep_samples(self, reason, drawn):
         drawn = {*self.samples.get(reason, ()), *map(tuple, drawn)}
-        # Those of the lowest numbers, whichever come first.
+        # The lowest numbers, so that the order of pairs doesn't matter.
         self.samples[reason] = sorted(drawn)[:_SAMPLES]
 
     def drop_long_lines(self, count: int) -> None:
-        """Counts pairs of over-long lines, dropped as the empty ones left."""
+        """Counts pairs of over-long lines, which were counted as empty."""
         self.drop("empty", -count)
         self.drop("long_line", count)
 
     def add(self, other: "CleaningReport") -> None:
-        """Adds what was counted in another part of the corpus."""
+        """Adds the counts and samples of another part of the corpus."""
         self.read += other.read
         self.repeated += other.repeated
         self.dropped.update(other.dropped)
@@ -158,9 +158,9 @@ class CleaningReport:
         }
 
     def shown_samples(self) -> dict[str, list[list[str]]]:
-        """Some pairs of each reason that looks at text, cut if they are long.
+        """Random pairs for each reason that depends on text, cut if long.
 
-        Random ones, the same however the corpus was ordered.
+        They don't depend on the order of the corpus.
         """
         return {
             reason: [pair for _, *pair in self.samples[reason]]
@@ -173,10 +173,11 @@ class CleaningReport:
 
 
 def require_pairs(report: CleaningReport, name: str) -> None:
-    """Refuses a text of which nothing is left.
+    """Refuses a corpus of which no pair is left.
 
     Raises:
-        InputError: no pair was read, or none was kept; then with the counts.
+        InputError: no pair was read, or none was kept; the latter message has
+            the counts.
     """
     if report.kept:
         return
@@ -188,11 +189,11 @@ def require_pairs(report: CleaningReport, name: str) -> None:
 class Cleaner:
     """Cleans the text of pairs, without looking at tokens or other pairs.
 
-    The same pair gives the same text, wherever it is in a corpus.
+    The result for a pair doesn't depend on its position in the corpus.
 
     Args:
-        config: languages, and the checks that are wanted.
-        check: False for the dev set, of which only the empty pairs go.
+        config: languages, and the requested checks.
+        check: False for the dev set, from which only empty pairs are dropped.
     """
 
     def __init__(self, config: DataConfig, check: bool = True) -> None:
@@ -206,11 +207,11 @@ class Cleaner:
     def __call__(
         self, pairs: Sequence[Pair], report: CleaningReport
     ) -> list[Pair]:
-        """The pairs that are left, cleaned, in order.
+        """Returns the kept pairs, cleaned, in order.
 
         Args:
             pairs: as they were read.
-            report: counts what is read and dropped.
+            report: counts the pairs that are read and dropped.
         """
         report.read += len(pairs)
         sources = self._clean([source for source, _ in pairs], 0)
@@ -230,7 +231,7 @@ class Cleaner:
         return left
 
     def _clean(self, texts, side):
-        # A tab inside a line of one of two files would be a column in a TSV.
+        # A tab in a line of one of two files would begin a column in a TSV.
         texts = [
             text.replace("\t", " ").replace("\r", " ").strip() for text in texts
         ]
@@ -238,11 +239,11 @@ class Cleaner:
 
 
 def check_filters(config: DataConfig) -> None:
-    """Refuses filters that can't work here, before they have any work.
+    """Refuses filters that can't work, before the corpus is read.
 
     Raises:
-        InputError: the filter `language` lacks its package, or knows neither
-            language.
+        InputError: the package for the filter `language` isn't installed, or
+            supports neither language.
     """
     if "language" not in config.filters:
         return
@@ -257,10 +258,10 @@ def check_filters(config: DataConfig) -> None:
 
 
 def text_filters(config: DataConfig) -> dict[str, Callable[[Pair], bool]]:
-    """The filters of a configuration but `alignment`.
+    """The filters of a configuration except `alignment`.
 
     Returns:
-        for each reason a function that is True of a pair that passes.
+        for each reason, a function that returns True for pairs that pass.
     """
     languages = config.source_language, config.target_language
     checks: dict[str, Callable[[Pair], bool]] = {}
@@ -279,8 +280,8 @@ def text_filters(config: DataConfig) -> dict[str, Callable[[Pair], bool]]:
 def _is_in_scripts(scripts, pair):
     """True if both sides are mostly in the scripts of their languages.
 
-    A side passes if half of its words are (see `fraction_in_scripts`), if it
-    has no letters, or if its language has no known script.
+    A side passes if at least half of its words are (see `fraction_in_scripts`),
+    if it has no letters, or if the script of its language isn't known.
     """
     for text, known in zip(map(_plain, pair), scripts, strict=True):
         fraction = fraction_in_scripts(text, known) if known else None
@@ -299,12 +300,12 @@ def _is_no_copy(pair):
 
 
 def _plain(text):
-    """A text without tags, placeholders and addresses: of no language."""
+    """A text without tags, placeholders and addresses."""
     return _MARKUP.sub(" ", text)
 
 
 class _LanguageFilter:
-    """True if neither side is plainly in another language than its own.
+    """True if neither side is clearly in a language other than its own.
 
     References: Lui and Baldwin 2012, "langid.py: An Off-the-shelf Language
     Identification Tool"; py3langid 0.4.
@@ -328,10 +329,10 @@ class _LanguageFilter:
 
 @functools.cache
 def _identifier():
-    """The identifier and the languages that it knows.
+    """The identifier, and the languages between which it decides.
 
-    Those with codes of two letters: of the others, some are dialects, and
-    some hardly written.
+    Only those with two-letter codes: of the others, some are dialects, and some
+    are hardly written.
     """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
@@ -342,7 +343,7 @@ def _identifier():
 
 
 def _code(language):
-    """The code by which py3langid would know a language."""
+    """The code that py3langid uses for a language."""
     if is_chinese(language):
         return "zh"
     base = base_language(language)
@@ -352,7 +353,7 @@ def _code(language):
 def _has_same_numbers(pair):
     """True unless each side has a number that the other lacks.
 
-    A side may spell some out. Separators and zeros before don't matter.
+    A side may spell some out. Separators and leading zeros don't matter.
     """
     texts = [
         _WITH_WORD.sub(
@@ -392,9 +393,9 @@ def keep_by_length(
         source_lengths: int `(N,)`, tokens of each source.
         target_lengths: int `(N,)`, tokens of each target.
         config: gives `max_length` and `max_length_ratio`.
-        report: counts are added here, and samples.
-        check_ratio: False leaves the check of the ratio out.
-        pairs: their text; none: the report gets no samples.
+        report: counts the dropped pairs, and gets samples.
+        check_ratio: False skips the check of the ratio.
+        pairs: their text; if empty, the report gets no samples.
 
     Returns:
         bool `(N,)`.

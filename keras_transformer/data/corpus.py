@@ -1,8 +1,9 @@
 """Corpora: parallel text in files, read in pairs, or in blocks of about 4 MB.
 
-One process reads files, plain or packed, and hands blocks to those that make
-pairs of them; on a cluster, each worker reads parts of files. What is neither
-TSV nor a pair of files is read as lines of TSV, see `corpus_formats`.
+One process reads files, plain or compressed, and hands blocks to the workers
+that split them into pairs; on a cluster, each worker reads parts of files.
+Other formats than TSV and two plain files are converted to lines of TSV, see
+`corpus_formats`.
 """
 
 import contextlib
@@ -37,7 +38,7 @@ from keras_transformer.system.remote import RemotePath, any_path, size_of
 Pair = tuple[str, str]  # source, target
 
 BLOCK_BYTES = 4 << 20
-_HELD_BYTES = 1 << 16  # where pairs are read one after the other
+_HELD_BYTES = 1 << 16  # of a block, if pairs are read one after the other
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,27 +46,28 @@ class CorpusFile:
     """One part of a corpus: a TSV file, or two files read line by line.
 
     Each file may be compressed with gzip or xz, may start with a UTF-8 byte
-    order mark and may end its lines with CR LF. In place of the TSV file there
-    may be one of a `corpus_format`.
+    order mark and may end its lines with CR LF. The TSV file may also be a file
+    of a `corpus_format`.
     """
 
-    source: pathlib.Path | RemotePath  # the TSV file without `target`
+    source: pathlib.Path | RemotePath  # the TSV file if `target` is None
     target: pathlib.Path | RemotePath | None = None
-    # of a format that has many; None: as the file says
+    # for formats with many languages; None: as the file declares
     languages: Languages | None = None
 
     @classmethod
     def parse(cls, spec: "CorpusSpec") -> "CorpusFile":
-        """The corpus file that a person names.
+        """Parses a user's specification of a corpus file.
 
         Args:
             spec: a path of one file; `"SOURCE,TARGET"` or a tuple of two
-                paths for two files; or a `CorpusFile`. A file whose own name
-                has a comma is taken for a TSV file. Paths may be addresses,
-                see `remote`.
+                paths for two files; or a `CorpusFile`. An existing file whose
+                name has a comma is taken for a TSV file. Paths may be
+                addresses, see `remote`.
 
         Raises:
-            InputError: more or fewer than two files are named.
+            InputError: a tuple, or a string with a comma, doesn't name two
+                files.
         """
         if isinstance(spec, CorpusFile):
             return spec
@@ -96,7 +98,7 @@ class CorpusFile:
 
     @contextlib.contextmanager
     def opened(self, path: pathlib.Path | RemotePath) -> Iterator[BinaryIO]:
-        """One of `paths`, as a readable binary file of lines of text."""
+        """Opens one of `paths` as a binary file of lines of text."""
         with open_bytes(path) as file:
             if self.format:
                 yield as_table(file, path, self.languages)
@@ -104,7 +106,7 @@ class CorpusFile:
                 yield file
 
     def said_languages(self) -> tuple[str | None, str | None]:
-        """The languages that the file itself says, None where it doesn't."""
+        """The languages that the file declares; None for an undeclared one."""
         if not self.format:
             return None, None
         with read_errors(self.source), open_bytes(self.source) as file:
@@ -115,7 +117,8 @@ class CorpusFile:
 
 
 CorpusSpec = str | os.PathLike | tuple | CorpusFile
-# What `sentence_pairs` takes. Two files are no tuple there, but one name.
+# Arguments of `sentence_pairs`, where a tuple is a pair of sentences, so that
+# two files must be given as one string.
 _File = str | os.PathLike | CorpusFile
 Pairs = _File | Iterable[_File] | Iterable[Pair]
 
@@ -125,13 +128,12 @@ class Block(NamedTuple):
 
     Attributes:
         corpus: the index of the file in the corpus.
-        file: what the lines are of.
-        first_line: the number of the first one, from 1.
+        file: the file that the lines belong to.
+        first_line: the number of the first line, from 1.
         source: lines of the TSV file, or of the file of sources.
-        target: the lines of the other file that belong to them; None for a
-            TSV file.
-        long: the indices of pairs with a line that was over-long, of which
-            an empty one is left.
+        target: the corresponding lines of the other file; None for a TSV file.
+        long: the indices of pairs with an over-long line, which was replaced by
+            an empty one.
     """
 
     corpus: int
@@ -145,7 +147,7 @@ class Block(NamedTuple):
         """The pairs as written, without line ends.
 
         Raises:
-            InputError: a line isn't UTF-8, or has one column.
+            InputError: a line isn't UTF-8, or has only one column.
         """
         sources = self.sources()
         if self.target is not None:
@@ -157,20 +159,20 @@ class Block(NamedTuple):
         ]
 
     def sources(self) -> list[str]:
-        """The lines of the TSV file, or of the file of sources, unended."""
+        """The lines of the TSV file or file of sources, without line ends."""
         return self._lines(self.source, self.file.source)
 
     def _lines(self, content, path):
         try:
             text = as_text(content, path, 0)
         except InputError:
-            # Line by line, to name the one that isn't.
+            # Decodes each line, to name the invalid one.
             for number, line in enumerate(content.split(b"\n")):
                 as_text(line, path, self.first_line + number)
             raise
         lines = text.split("\n")
         if not lines[-1]:
-            lines.pop()  # After the last line's end.
+            lines.pop()  # The empty string after the last line end.
         if b"\r" in content:
             return [line.removesuffix("\r") for line in lines]
         return lines
@@ -180,13 +182,13 @@ class Part(NamedTuple):
     """Some lines of a corpus that are read together.
 
     Attributes:
-        corpus: its index.
-        file: it.
+        corpus: the index of the file in the corpus.
+        file: the corpus file.
         line: the number of the first line, from 0.
-        begin: where the file of sources is read from, in bytes.
-        end: before which the last line begins; None: the file's end.
-        target: where the other file is read from, in bytes.
-        skipped: lines that are passed over there.
+        begin: offset in bytes from which the file of sources is read.
+        end: offset before which the last line begins; None: the file's end.
+        target: offset in bytes from which the other file is read.
+        skipped: lines that are skipped in the other file.
     """
 
     corpus: int
@@ -205,7 +207,7 @@ def read_blocks(
 
     Args:
         files: of the corpus.
-        size: bytes of source text in a block, at least, unless the file ends.
+        size: minimum bytes of source text in a block, except for the last.
 
     Raises:
         InputError: a file can't be read or is damaged, or two files differ in
@@ -226,11 +228,11 @@ def read_part(
     Args:
         part: of a corpus.
         size: see `read_blocks`.
-        line_bytes: of a line; those with more are emptied.
-        refuse_long: whether lines of more bytes are refused, not emptied.
+        line_bytes: maximum bytes of a line; longer ones are emptied.
+        refuse_long: whether longer lines are refused instead.
 
     Raises:
-        InputError: as `read_blocks`, or a line is refused.
+        InputError: see `read_blocks`, or a line is refused.
     """
     _, file, number, begin, end, target, skipped = part
     ends = [(begin, end), (target, None)]
@@ -257,7 +259,7 @@ def read_part(
             if number == 0:
                 for each in some:
                     if not is_over_long(each[0], line_bytes):
-                        # The mark alone is an empty line.
+                        # A line of only the mark is an empty line.
                         each[0] = each[0].removeprefix(BYTE_ORDER_MARK) or b"\n"
             yield _block(part, number, some, line_bytes)
             number = count
@@ -273,7 +275,7 @@ def read_part(
 
 
 def _some(lines, size):
-    """Yields lists of lines, of so many bytes or somewhat more."""
+    """Yields lists of lines with at least `size` bytes each."""
     part, read = [], 0
     for line in lines:
         part.append(line)
@@ -286,7 +288,7 @@ def _some(lines, size):
 
 
 def _block(part, number, sides, limit):
-    """A block of the lines of one file or two; over-long ones are emptied."""
+    """Builds a block of lines of one or two files; empties over-long lines."""
     long: set[int] = set()
     for lines in sides:
         if max(map(len, lines)) > limit:
@@ -303,13 +305,13 @@ def _block(part, number, sides, limit):
 
 
 def _pair_of_columns(line: str, where: str) -> Pair:
-    """The first two columns of a line of TSV; of a blank line two texts "".
+    """The first two columns of a line of TSV; ("", "") for a blank line.
 
     A CR in a column is part of its text.
 
     Raises:
-        InputError: there is one column, or a CR with columns on both sides,
-            which may be two rows; the message has `where`.
+        InputError: there is only one column, or a CR with columns on both
+            sides, which may separate two rows; the message has `where`.
     """
     if "\r" in line and sum("\t" in row for row in line.split("\r")) > 1:
         raise InputError(
@@ -330,7 +332,7 @@ def _pair_of_columns(line: str, where: str) -> Pair:
 def refuse_unequal_files(
     file: CorpusFile, sources: int, targets: int
 ) -> NoReturn:
-    """Refuses two files of so many lines.
+    """Refuses two files with different numbers of lines.
 
     Raises:
         InputError: always.
@@ -342,7 +344,7 @@ def refuse_unequal_files(
 
 
 def corpus_bytes(files: Iterable[CorpusFile]) -> int:
-    """About so many bytes of text the files have, unpacked."""
+    """Estimates the bytes of text in the files when decompressed."""
     paths = [path for file in files for path in file.paths]
     return sum(
         size_of(path) * (4 if path.suffix in PACKED else 1) for path in paths
@@ -360,9 +362,9 @@ def file_pairs(
 
     Args:
         file: of a corpus.
-        line_bytes: of a line; one with more is over-long.
-        long: gets the numbers of pairs with over-long lines, in whose place
-            empty ones are given; None: they are refused.
+        line_bytes: maximum bytes of a line; longer ones are over-long.
+        long: receives the numbers of pairs with over-long lines, which are
+            replaced by empty ones; None: over-long lines are refused.
 
     Raises:
         InputError: a file can't be read, is damaged, isn't UTF-8, has a line
@@ -392,11 +394,11 @@ def read_pairs(
 
     Args:
         specs: the files.
-        line_bytes: of a line, at most.
+        line_bytes: maximum bytes of a line.
         languages: see `CorpusFile.languages`.
 
     Raises:
-        InputError: as `CorpusFile.parse` and `file_pairs`.
+        InputError: see `CorpusFile.parse` and `file_pairs`.
     """
     files = [
         dataclasses.replace(CorpusFile.parse(spec), languages=languages)
@@ -410,17 +412,17 @@ def read_pairs(
 def sentence_pairs(
     given: Pairs, most: int | None = None, languages: Languages | None = None
 ) -> list[Pair]:
-    """All pairs of sentences, given as such or as files.
+    """A list of sentence pairs, given as pairs or as files.
 
     Args:
-        given: (source, target) pairs of strings; or a corpus file, or
-            several, each a path of a TSV file or `"SOURCE,TARGET"`.
-        most: pairs, at most; None: any number.
+        given: (source, target) pairs of strings; or one or more corpus files,
+            each a path of a TSV file or `"SOURCE,TARGET"`.
+        most: maximum number of pairs; None: no limit.
         languages: see `CorpusFile.languages`.
 
     Raises:
-        InputError: a file can't be read, something is no pair, or there are
-            more.
+        InputError: a file can't be read, an item isn't a pair of strings, or
+            there are more than `most` pairs.
     """
     is_file = isinstance(given, _File)
     several: list = [given] if is_file else list(_at_most(given, most, "pairs"))

@@ -1,9 +1,9 @@
 """Corpus formats: .tmx, .xliff, .po and .jsonl files, read as lines of TSV.
 
-A unit at a time, whatever the size of the file; a .po file is read as a whole.
-Either side may be the source. Inline markup stays: native codes as they are,
-XLIFF's own elements as tags. White space with a line end or a tab in it becomes
-a space.
+Files of any size are read one unit at a time, except that a .po file is read as
+a whole. Either side may be the source. Inline markup is kept: native codes
+unchanged, XLIFF's own elements as tags. White space that includes a line end or
+a tab becomes a space.
 
 References: TMX 1.4b; XLIFF 1.2 and 2.1 (OASIS); GNU gettext manual, "PO Files".
 """
@@ -49,16 +49,16 @@ _SIDES = {
     "tgt": "target",
     "trg": "target",
 }
-# Elements that hold markup as the file had it, and those of no markup.
+# Elements whose content is native markup of the translated file, or text.
 _NATIVE = {"bpt", "ept", "ph", "it", "ut", "hi", "sub", "mrk"}
-# States of a target that nobody has checked, such as those of `documents`.
+# States of unreviewed targets, such as those that `documents` writes.
 _UNCHECKED = UNTRANSLATED | {"needs-review-translation"}
 _JSON_BYTES = 1 << 22  # of a line
-_DEEPEST = 100  # elements in each other; Python ends at a thousand calls
+_DEEPEST = 100  # nested elements; Python limits recursion to a thousand calls
 
 
 def corpus_format(path: str | os.PathLike) -> str | None:
-    """The format of a corpus by its file's name; None: lines of text."""
+    """The format of a corpus by its file name; None: lines of text."""
     name = pathlib.PurePath(os.fspath(path))
     if name.suffix.lower() in PACKED:
         name = name.with_suffix("")
@@ -68,15 +68,16 @@ def corpus_format(path: str | os.PathLike) -> str | None:
 def as_table(
     file: BinaryIO, path: str | os.PathLike, languages: Languages | None = None
 ) -> BinaryIO:
-    """A readable file of the lines of TSV that a corpus has.
+    """Returns a readable file that converts a corpus to lines of TSV.
 
     Args:
-        file: of a `corpus_format`, unpacked.
-        path: of it, which says the format.
-        languages: of the columns; None: as the file says.
+        file: of a `corpus_format`, decompressed.
+        path: its path, which determines the format.
+        languages: of the columns; None: as the file declares.
 
     Raises:
-        InputError: when it is read: it is damaged, or not of the languages.
+        InputError: on reading, the file is damaged, or doesn't have the
+            languages.
     """
     return io.BufferedReader(_Table(_lines(file, path, languages)))
 
@@ -84,16 +85,16 @@ def as_table(
 def languages_in(
     file: BinaryIO, path: str | os.PathLike
 ) -> tuple[str | None, str | None]:
-    """The languages that a corpus file says it is of, None where it doesn't.
+    """The languages that a corpus file declares; None for an undeclared one.
 
     Args:
         file, path: see `as_table`.
 
     Raises:
-        InputError: it is damaged.
+        InputError: the file is damaged.
     """
     unit: dict = next(filter(None, _units(file, path)), {})
-    # A row may have more than texts, such as a url.
+    # A row may have other values than texts, such as a url.
     names = [n for n in unit if len(unit) == 2 or scripts_of_language(n)]
     source, target, *_ = (
         name if is_tag(name) else None for name in [*names, "", ""]
@@ -102,7 +103,7 @@ def languages_in(
 
 
 class _Table(io.RawIOBase):
-    """A file of some lines."""
+    """A file object over an iterator of lines."""
 
     def __init__(self, lines):
         self._lines = lines
@@ -139,7 +140,7 @@ def _lines(file, path, languages) -> Iterator[bytes]:
             yield f"{line}\n".encode("utf-8", "replace")
             number += 1
         else:
-            yield b"\t\n"  # It is counted, as a pair without text.
+            yield b"\t\n"  # A pair without text, so that it is counted.
     if not number:
         of = f" in {' and '.join(languages)}" if languages else ""
         raise InputError(
@@ -153,7 +154,7 @@ def _without_breaks(space):
 
 
 def _tag_of_side(unit, language, side):
-    """The tag in a unit of a language, or of a side that says none."""
+    """The unit's tag for a language; if undeclared, the side's name or ""."""
     tag = tag_of_language(unit, language)
     if tag is None:
         return side if side in unit else ""
@@ -163,7 +164,7 @@ def _tag_of_side(unit, language, side):
 def _units(file, path) -> Iterator[dict[str, str]]:
     """Yields the texts of each unit by their languages, the source first.
 
-    Where a language isn't said it is "source", "target" or "".
+    The key for an undeclared language is "source", "target" or "".
     """
     read = {"jsonl": _jsonl, "po": _po, "tmx": _tmx, "xliff": _xliff}
     return read[str(corpus_format(path))](file, path)
@@ -253,7 +254,7 @@ def _jsonl(file, path):
             if isinstance(text, str | None) and (key in _SIDES or is_tag(key))
         }
         if len(unit) > 2:
-            unit.pop("id", None)  # A number, rather than Indonesian.
+            unit.pop("id", None)  # Rather an identifier than Indonesian.
         if len(unit) < 2:
             kinds = (f"{key}: {type(row[key]).__name__}" for key in row)
             raise InputError(
@@ -264,7 +265,7 @@ def _jsonl(file, path):
 
 
 def _elements(file, path, names) -> Iterator[tuple[list, ElementTree.Element]]:
-    """Yields elements of some names, each with those around it."""
+    """Yields the elements with some names, each with its ancestors."""
     around: list[ElementTree.Element] = []
     try:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
@@ -274,7 +275,7 @@ def _elements(file, path, names) -> Iterator[tuple[list, ElementTree.Element]]:
             around.pop()
             if _name(element) in names:
                 yield around, element
-                # What has been read goes, and what was before it.
+                # Frees the element, and its ancestors' earlier children.
                 for parent in around:
                     del parent[:-1]
                 if around:

@@ -1,4 +1,4 @@
-"""Languages of a corpus: as configured, as files are named, as they look."""
+"""Languages of a corpus: by configuration, by file names, and by scripts."""
 
 import dataclasses
 import itertools
@@ -17,7 +17,7 @@ from keras_transformer.languages import (
     scripts_of_language,
 )
 
-# As in train.en-de.tsv, en-de.tsv.gz, news_en-de.tsv and en-pt_BR.tsv.
+# Matches train.en-de.tsv, en-de.tsv.gz, news_en-de.tsv and en-pt_BR.tsv.
 _TAG = "[a-z]{2,3}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?"
 _PAIR = re.compile(
     rf"(?:^|[._-])(?:([a-z]{{2,3}})-)?({_TAG})-({_TAG})(?=[._]|$)"
@@ -28,17 +28,18 @@ _LOOKED_AT = 1000  # pairs of a corpus whose scripts are compared
 def with_languages(
     config: DataConfig, corpora: Sequence[WeightedCorpus]
 ) -> DataConfig:
-    """A configuration that has both languages.
+    """Completes the languages of a configuration.
 
-    What it doesn't say is taken from a .tmx file and the like, or from names of
-    files: `train.en-de.tsv`, or `train.en` and `train.de`, if all say the same.
+    Missing ones are taken from languages that a file such as .tmx declares, or
+    from file names: `train.en-de.tsv`, or `train.en` and `train.de`, if all
+    agree.
 
     Args:
         config: of the data.
-        corpora: those of training.
+        corpora: the training corpora.
 
     Raises:
-        InputError: a language is said by neither.
+        InputError: a language can't be determined.
     """
     said = config.source_language, config.target_language
     if all(said) or not corpora:
@@ -56,13 +57,13 @@ def with_languages(
 
 
 def _same(some, others):
-    """True unless two pairs of languages say different ones."""
+    """True unless two pairs of languages differ on a side that both have."""
     sides = zip(some, others, strict=True)
     return all(not (a and b) or same_language(a, b) for a, b in sides)
 
 
 def _named(file: CorpusFile) -> tuple[str, str] | None:
-    """The two languages that a corpus file or its names say, or None."""
+    """The two languages that a corpus file or its names declare, or None."""
     source, target = file.said_languages()
     if source and target:
         return source, target
@@ -75,7 +76,7 @@ def _named(file: CorpusFile) -> tuple[str, str] | None:
         source, target = (pathlib.PurePath(n).suffix[1:] for n in stems)
     elif found := _PAIR.findall(names[0]):
         before, source, target = found[-1]
-        # Of en-pt-br "br" may be Brazil or Breton.
+        # In en-pt-br, "br" may be Brazil or Breton.
         if scripts_of_language(before):
             return None
     else:
@@ -85,11 +86,11 @@ def _named(file: CorpusFile) -> tuple[str, str] | None:
 
 
 def language_hint(file: CorpusFile, config: DataConfig) -> str | None:
-    """A sentence about a corpus in scripts of other languages, or None.
+    """A warning about a corpus in the scripts of other languages, or None.
 
     Args:
         file: of the corpus.
-        config: names the languages.
+        config: has the languages.
     """
     pairs = file_pairs(file, long=[])
     hint = script_hint(
@@ -104,14 +105,15 @@ def language_hint(file: CorpusFile, config: DataConfig) -> str | None:
 
 
 def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
-    """Names the columns that are mostly in scripts of other languages.
+    """Describes columns that are mostly in the scripts of other languages.
 
     Args:
         pairs: some of a corpus, as read.
-        config: names the languages.
+        config: has the languages.
 
     Returns:
-        half a sentence; None if both columns fit, or have no known scripts.
+        half a sentence; None if both columns match their languages, or the
+        scripts aren't known.
     """
     languages = config.source_language, config.target_language
     scripts = [scripts_of_language(language) for language in languages]
@@ -119,7 +121,7 @@ def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
     columns = {"sources": sources, "targets": [target for _, target in pairs]}
     fits = list(map(_mostly_in, columns.values(), scripts))
     if all(scripts) and fits.count(None) == 1:
-        # One column has no letters, such as numbers before the texts.
+        # One column has no letters, for example line numbers.
         fits = list(map(bool, fits))
     if False not in fits:
         return None
@@ -134,7 +136,7 @@ def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
 
 
 def _mostly_in(texts, scripts):
-    """True if most texts are in some scripts; None: unknown."""
+    """True if most texts are in some scripts; None if unknown."""
     fractions = [fraction_in_scripts(text, scripts) for text in texts]
     known = [fraction for fraction in fractions if fraction is not None]
     if not known or not scripts:
@@ -143,9 +145,9 @@ def _mostly_in(texts, scripts):
 
 
 def _swapped_by_name(file, config):
-    """Half a sentence if a file's name has the languages the other way round.
+    """Half a sentence if a file's name has the languages in reverse, or None.
 
-    Of lines, the columns of which say no language.
+    Only for lines of text, whose columns don't declare languages.
     """
     languages = config.source_language, config.target_language
     if any(file.said_languages()) or _same(languages, languages[::-1]):
@@ -157,7 +159,7 @@ def _swapped_by_name(file, config):
 
 
 def _unsaid(config, files):
-    """The message about languages that neither option nor name says."""
+    """The error message for languages that can't be determined."""
     missing = [
         side
         for side in ("source", "target")
@@ -173,7 +175,7 @@ def _unsaid(config, files):
 
 
 def share_script(config: DataConfig) -> bool:
-    """True if both languages are of one script, whose words have spaces."""
+    """True if both languages share a script that puts spaces between words."""
     scripts = map(
         scripts_of_language, (config.source_language, config.target_language)
     )

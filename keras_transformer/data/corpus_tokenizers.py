@@ -31,7 +31,7 @@ from keras_transformer.text.vocabulary_training import (
     frequent_tokens,
 )
 
-# What a tokenizer fixes of the data's configuration.
+# Keys of the data configuration that existing tokenizers determine.
 _FIXED = (
     "source_language",
     "target_language",
@@ -49,13 +49,13 @@ _FIXED = (
 
 
 def tokenizer_settings(folder: str | os.PathLike) -> dict:
-    """The data settings that come with the tokenizers of a folder.
+    """The data settings that the tokenizers in a folder determine.
 
     Args:
         folder: a run, or prepared data.
 
     Raises:
-        InputError: it is neither.
+        InputError: the folder is neither.
     """
     folder = pathlib.Path(folder)
     if (folder / "config.yaml").is_file():
@@ -69,18 +69,18 @@ def tokenizer_settings(folder: str | os.PathLike) -> dict:
 def existing_tokenizers(
     folder: str | os.PathLike, config: DataConfig, add: Sequence[str] = ()
 ) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of the source and of the target in a folder.
+    """Loads the tokenizers of the source and of the target from a folder.
 
-    Those that lack the symbols of `markup="symbols"` get them.
+    With `markup="symbols"`, missing symbols are added to them.
 
     Args:
         folder: a run, or prepared data.
-        config: of the data that they are for.
-        add: tokens that both get where they lack them.
+        config: of the data that they will be used for.
+        add: tokens that are added to both if missing.
 
     Raises:
-        InputError: the folder has none, the configuration asks for others, or
-            something can't be a token.
+        InputError: the folder has no tokenizers, the configuration has other
+            settings, or a token is invalid.
     """
     ours = dataclasses.asdict(config)
     differing = [
@@ -115,7 +115,7 @@ def _with_tokens(tokenizer, tokens):
 def save_tokenizers(
     tokenizers: tuple[Tokenizer, Tokenizer], folder: pathlib.Path
 ) -> None:
-    """Puts both tokenizers into prepared data."""
+    """Saves both tokenizers in the folder of prepared data."""
     for name, tokenizer in zip(TOKENIZERS, tokenizers, strict=True):
         tokenizer.save(folder / name)
 
@@ -125,15 +125,17 @@ def build_tokenizers(
     sentences: Callable[[int], Iterator[str]],
     counts: Mapping[str, collections.Counter],
 ) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of the source and of the target, which may be one.
+    """Builds the tokenizers of the source and of the target.
+
+    With a shared vocabulary both may be the same object.
 
     Args:
         config: of the data.
-        sentences: called with the index of a side; its training text, line
-            by line, in the order of shuffle keys. SentencePiece takes the
-            first `MAX_SENTENCES`.
-        counts: for each side whose tokenizer has a vocabulary of words or
-            characters, how often tokens occur; of the most frequent suffices.
+        sentences: maps the index of a side to its training text, line by line,
+            in the order of shuffle keys. SentencePiece takes the first
+            `MAX_SENTENCES`.
+        counts: for each side with a vocabulary of words or characters, the
+            counts of its tokens, or at least of the most frequent ones.
 
     Raises:
         InputError: there is no text for a side.
@@ -164,14 +166,14 @@ def build_tokenizers(
 
 
 def vocabulary_size(config: DataConfig, side: str) -> int:
-    """The number of words or characters of a side's vocabulary, at most."""
+    """The maximum size of a side's vocabulary of words or characters."""
     return getattr(config, f"{side}_vocabulary_size") or DEFAULT_SIZE
 
 
 def side_tokenizer(
     config: DataConfig, side: str, tokens: Sequence[str]
 ) -> LookupTokenizer:
-    """The word or character tokenizer of a side, of these tokens."""
+    """The word or character tokenizer of a side with these tokens."""
     language = getattr(config, f"{side}_language")
     tokenizer, options = lookup_class(
         getattr(config, f"{side}_kind"),
@@ -185,22 +187,22 @@ def side_tokenizer(
 def token_counts(
     lines: Iterable[str], config: DataConfig, side: str
 ) -> collections.Counter:
-    """Counts the tokens of a side that has a vocabulary; see `count_tokens`."""
+    """Counts the tokens of a side for its lookup tokenizer."""
     # Splitting needs no vocabulary.
     tokens = [*SPECIAL_TOKENS, *side_tags(config, side), *config.symbols]
     return count_tokens(lines, side_tokenizer(config, side, tokens).split)
 
 
 def side_tags(config: DataConfig, side: str) -> tuple[str, ...]:
-    """The tags that are tokens of a side: only the source has any."""
+    """The tags that are tokens of a side; only the source has any."""
     return config.source_tags if side == "source" else ()
 
 
 def _shared_tokenizers(config, sentences):
-    """One SentencePiece model for both sides."""
+    """Trains one SentencePiece model for both sides."""
     languages = config.source_language, config.target_language
-    # Simplifying harms neither side, unless one has Chinese characters of its
-    # own: traditional ones, Japanese, and Korean here and there.
+    # Simplifying both sides is harmless unless one has other Chinese
+    # characters: traditional Chinese, Japanese, and sometimes Korean.
     apart = any(map(_has_own_characters, languages))
     tokenizer = build_tokenizer(
         "sentencepiece",
@@ -209,7 +211,7 @@ def _shared_tokenizers(config, sentences):
             for index in range(len(SIDES))
         ),
         config,
-        # Chinese on either side asks for its treatment.
+        # Simplified Chinese if either side is.
         max(*languages, key=is_simplified_chinese),
         config.source_vocabulary_size or config.target_vocabulary_size,
         simplify=False if apart else None,

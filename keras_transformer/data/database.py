@@ -1,7 +1,7 @@
 """Database: DuckDB, which sorts and joins in bounded memory.
 
-Each process has its own; what doesn't fit in memory it writes beside the
-Parquet files that the processes hand to each other.
+Each process has its own database, which spills data that doesn't fit in memory
+to the folder of the Parquet files that the processes exchange.
 """
 
 import contextlib
@@ -19,10 +19,10 @@ import numpy as np
 from keras_transformer.data.selection import Step
 
 CHUNK = 4096  # rows that are handled together
-# Rows of a Parquet file that are read or passed over together.
-# It holds as many in memory to write them, and a row may be long.
+# Rows of a Parquet file that are read or skipped together. DuckDB holds as many
+# in memory to write them, and a row may be long.
 _ROW_GROUP = 2_048
-_THREAD_MEMORY = 128 << 20  # bytes, what DuckDB advises at least
+_THREAD_MEMORY = 128 << 20  # bytes, the minimum that DuckDB recommends
 _LEAST_MEMORY = 512 << 20
 _MOST_THREADS = 8
 
@@ -31,11 +31,11 @@ class Database:
     """Tables and views in memory, or spilled to a folder.
 
     Args:
-        folder: for what doesn't fit in memory; of `plain_path`.
-        threads: that DuckDB uses, at most.
+        folder: for data that doesn't fit in memory; must be a `plain_path`.
+        threads: maximum number of threads that DuckDB uses.
 
     Raises:
-        OSError: of all methods, the disk is full or fails.
+        OSError: by all methods, if the disk is full or fails.
     """
 
     def __init__(self, folder: pathlib.Path, threads: int) -> None:
@@ -44,21 +44,21 @@ class Database:
         self._options: dict[str, Any] = {
             "memory_limit": f"{memory}B",
             "threads": threads,
-            # Files of two databases have the same names.
+            # A folder for each database, as their files have the same names.
             "temp_directory": tempfile.mkdtemp(prefix="spill-", dir=folder),
         }
         self.open()
 
     def open(self) -> None:
-        """Begins without tables."""
+        """Opens an empty database."""
         self._connection = duckdb.connect(config=self._options)
-        # Where it can't have one, as in Jupyter without ipywidgets, it
-        # refuses to be told so.
+        # DuckDB refuses this setting where a progress bar isn't available, as
+        # in Jupyter without ipywidgets.
         with contextlib.suppress(duckdb.InvalidInputException):
             self._connection.execute("SET enable_progress_bar = false")
 
     def close(self) -> None:
-        """Closes the database, which has no tables afterwards."""
+        """Closes the database and drops its tables."""
         self._connection.close()
 
     def fill(
@@ -67,12 +67,12 @@ class Database:
         types: Mapping[str, str],
         chunks: Iterable[Mapping[str, Any]],
     ) -> None:
-        """Makes a table of rows.
+        """Creates a table from rows.
 
         Args:
-            table: its name.
-            types: of its columns.
-            chunks: of some rows, for each column, its `(N,)` values.
+            table: the table's name.
+            types: SQL types by column.
+            chunks: some rows each, as `(N,)` values by column.
         """
         columns = ", ".join(f"{name} {kind}" for name, kind in types.items())
         self._execute(f"CREATE TABLE {table} ({columns})")
@@ -83,24 +83,24 @@ class Database:
                 )
 
     def write(self, path: pathlib.Path, rows: Mapping[str, Any]) -> None:
-        """Writes rows, for each column `(N,)` values, to a Parquet file."""
+        """Writes rows, as `(N,)` values by column, to a Parquet file."""
         with self._registered(rows):
             self.copy("SELECT * FROM chunk", path)
 
     def copy(self, query: str, path: pathlib.Path) -> None:
-        """Writes the rows that a query gives to a Parquet file, in order."""
+        """Writes the result of a query to a Parquet file, in order."""
         self._execute(
             f"COPY ({query}) TO '{path}' "
             f"(FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP})"
         )
 
     def view(self, table: str, files: pathlib.Path) -> None:
-        """Has Parquet files, whose names may have a *, be a table."""
+        """Makes Parquet files a table; `files` may be a pattern with *."""
         query = f"SELECT * FROM read_parquet('{files}')"
         self._execute(f"CREATE VIEW {table} AS {query}")
 
     def make(self, step: Step) -> int:
-        """Makes a table by a query; the number of its rows."""
+        """Creates a table by a query, and returns the number of its rows."""
         self._execute(f"CREATE TABLE {step.table} AS {step.query}")
         return self.number(f"SELECT count(*) FROM {step.table}")
 
@@ -109,18 +109,18 @@ class Database:
         self._execute(f"DROP TABLE {table}")
 
     def number(self, query: str) -> int:
-        """The one number that a query gives."""
+        """Returns the single number in the result of a query."""
         with _system_errors():
             return self._connection.execute(query).fetchall()[0][0]
 
     def arrays(self, query: str) -> list[np.ndarray]:
-        """The columns that a query gives, each `(N,)`."""
+        """Returns the columns of the result of a query, each `(N,)`."""
         with _system_errors():
             result = self._connection.execute(query)
             return list(result.fetchnumpy().values())
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
-        """Yields the rows that a query gives, some at a time."""
+        """Yields lists of the rows in the result of a query."""
         with _system_errors():
             result = self._connection.execute(query)
             while rows := result.fetchmany(CHUNK):
@@ -132,7 +132,7 @@ class Database:
 
     @contextlib.contextmanager
     def _registered(self, rows):
-        """Has rows be the table `chunk`."""
+        """Makes rows available as the table `chunk` in the block."""
         arrays = {
             name: values
             if isinstance(values, np.ndarray)
@@ -146,10 +146,10 @@ class Database:
 
 @contextlib.contextmanager
 def plain_path(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Yields a path without signs that mean something to DuckDB.
+    """Yields a path of the folder without special characters of DuckDB.
 
-    It is that of a link to the folder where its own has any, such as * or ?,
-    or isn't UTF-8.
+    If the folder's own path has any, such as * or ?, or isn't UTF-8, it is the
+    path of a temporary symbolic link.
     """
     path = os.path.realpath(folder)
     if _is_plain(path):
@@ -169,12 +169,12 @@ def _is_plain(path):
 
 @contextlib.contextmanager
 def _system_errors() -> Iterator[None]:
-    """Turns DuckDB's errors of a disk into the system's."""
+    """Turns DuckDB's disk errors into `OSError`."""
     try:
         yield
     except duckdb.Error as error:
         text = str(error).partition("\n")[0]
-        # It runs out of memory, too, where it can't move blocks to the disk.
+        # On a full disk, DuckDB may report that it can't offload memory.
         if "offload" in text or "No space left" in text:
             raise OSError(errno.ENOSPC, text) from error
         if isinstance(error, duckdb.OutOfMemoryException):

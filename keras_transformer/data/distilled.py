@@ -1,8 +1,8 @@
 """Distilled data: prepared data whose targets are a teacher's translations.
 
-The sources keep their ids, the dev split its files. What a source is paired
-with, an original target or one of its translations, is in different shards
-where there are several, so that a batch hardly has two of them.
+The sources keep their ids, and the dev split its files. If there are several
+shards, the pairs of a source with its original target and its translations are
+in different ones, so that a batch rarely has two of them.
 """
 
 import itertools
@@ -42,40 +42,42 @@ from keras_transformer.system.files import replacing
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.version import versions
 
-DISTILLED = "distilled"  # the manifest's part on what data was made of
+DISTILLED = "distilled"  # the manifest's section on the origin of the data
 _CHUNK = 4096  # pairs that are tokenized together
-# What TensorFlow splits at; a token may have another space in it.
+# White space at which TensorFlow splits; a token may contain other spaces.
 _ASCII_SPACE = re.compile(r"[ \t\n\v\f\r]+")
-# Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
-# Generators).
+# Constants of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable
+# Pseudorandom Number Generators).
 _MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
-# The translations of the sources from one index to another, the best first.
-# None of a source that was too long for the teacher, or whose translations
-# all were.
+# Maps a range of indices to the translations of each source, the best first.
+# The list is empty if the source, or all of its translations, were too long for
+# the teacher.
 Translations = Callable[[int, int], list[list[str]]]
 
 
 def parse_mix(text: str) -> tuple[float, float]:
-    """How often pairs stand in an epoch, as the weights of `prepare`.
+    """Parses the weights of original and translated pairs in an epoch.
+
+    They mean the same as the corpus weights of `prepare`.
 
     Args:
-        text: such as 1:1.
+        text: two numbers, such as 1:1.
 
     Returns:
-        the weight of the pairs as they were, and that of each source with
-        each of its translations.
+        the weight of the original pairs, and that of each source with each of
+        its translations.
 
     Raises:
-        InputError: the text is something else, a weight is below 0 or no
-            number, or the second is 0.
+        InputError: the text isn't two numbers, a weight is negative or above
+            `LARGEST_WEIGHT`, or the second is 0.
     """
     try:
         original, translated = map(float, text.split(":"))
     except ValueError:
         original = translated = math.nan
-    # Which nan and inf fail, too.
+    # False for nan and inf, too.
     if not (
         0 <= original <= LARGEST_WEIGHT and 0 < translated <= LARGEST_WEIGHT
     ):
@@ -88,7 +90,7 @@ def parse_mix(text: str) -> tuple[float, float]:
 
 
 def write_sources(prepared: PreparedData, path: pathlib.Path) -> None:
-    """Writes the text of the training sources, a line each, in their order.
+    """Writes the text of the training sources to a file, a line each.
 
     Raises:
         OSError: the file can't be written.
@@ -104,10 +106,10 @@ def write_sources(prepared: PreparedData, path: pathlib.Path) -> None:
 
 
 def source_lines(tokenizer: Tokenizer, sources: tf.RaggedTensor) -> list[str]:
-    """Lines that give the same ids again, where the tokens are of text.
+    """Detokenizes sources to lines that are tokenized to the same ids again.
 
-    The language code that a source began with is before it, though it is no
-    text.
+    This holds unless a token isn't text. A leading language code, which
+    `detokenize` omits, is kept.
 
     Args:
         tokenizer: of the sources.
@@ -126,7 +128,7 @@ def source_lines(tokenizer: Tokenizer, sources: tf.RaggedTensor) -> list[str]:
         tokenizer.detokenize(sources).numpy(),
         strict=True,
     ):
-        # A vocabulary may have bytes for tokens, line ends, too.
+        # Tokens may be bytes, including line ends.
         words = _ASCII_SPACE.split(text.decode("utf-8", "replace"))
         line = " ".join(word for word in words if word)
         lines.append(codes.get(first, "") + line)
@@ -134,14 +136,14 @@ def source_lines(tokenizer: Tokenizer, sources: tf.RaggedTensor) -> list[str]:
 
 
 class DistilledData:
-    """The steps from translations to distilled data; and the counts.
+    """Creates distilled data from translations, and counts pairs.
 
     Args:
-        prepared: the data that it is made of.
+        prepared: the original data.
         translations: of its training sources.
-        n_best: translations of a source, at most.
-        mix: how often pairs stand in an epoch, see `parse_mix`.
-        progress: called with (stage, pairs done, how many).
+        n_best: maximum number of translations of a source.
+        mix: weights of pairs in an epoch, see `parse_mix`.
+        progress: called with (stage, pairs done, total).
     """
 
     def __init__(
@@ -163,7 +165,7 @@ class DistilledData:
         self._columns = [self._originals, *self._ranks]
 
     def write(self, folder: pathlib.Path) -> dict:
-        """Writes all files but the manifest.
+        """Writes all files except the manifest.
 
         Returns:
             `counts`, `report` and `splits` of the manifest.
@@ -178,7 +180,7 @@ class DistilledData:
         save_tokenizers(tokenizers, folder)
         shards, lengths = self._write_training(folder)
         report = CleaningReport()
-        for column in self._columns[:2]:  # All ranks have one report.
+        for column in self._columns[:2]:  # All ranks share a report.
             report.add(column.report)
         require_pairs(report, TRAIN)
         splits = prepared.manifest["splits"] | {
@@ -202,7 +204,7 @@ class DistilledData:
         }
 
     def _write_training(self, folder):
-        """Writes records and lengths; both as the manifest lists them."""
+        """Writes records and lengths, and returns their descriptions."""
         sources = sum(self._prepared.shard_sizes(TRAIN))
         weights = sum(column.weight for column in self._columns)
         count = count_shards(sources * weights)
@@ -223,10 +225,10 @@ class DistilledData:
         return described, joined
 
     def _pairs(self, shard, count, sources):
-        """Yields the pairs of a shard, two `Ids` at a time.
+        """Yields the pairs of a shard, as two `Ids` each time.
 
-        Each column goes through all sources once for each of its copies, each
-        time from another shard on: by so many golden sections of them.
+        Each copy of a column is one pass over all sources. The passes start at
+        different shards, the n-th one at n golden sections of their number.
         """
 
         def part(number, column, copy):
@@ -245,16 +247,16 @@ class DistilledData:
             yield from filter(None, some)
 
     def _chosen(self, column, copy, first, sources, targets):
-        """The pairs that a copy of a column has, of some.
+        """Selects those of some pairs that a copy of a column contains.
 
         Args:
             column: `_Column`.
-            copy: its number, from 0.
+            copy: the number of the copy, from 0.
             first: index of the first pair.
             sources, targets: RaggedTensor int32 `(N, None)`.
 
         Returns:
-            two `Ids` of those kept.
+            two `Ids` of the kept pairs.
         """
         count = int(sources.nrows())
         rows, texts = np.arange(count), []
@@ -281,12 +283,12 @@ class _Column:
     """Targets, one for each source: originals, or translations of one rank.
 
     Attributes:
-        left: those that aren't empty, over-long or repeated.
+        left: number of targets that aren't missing or repeated.
 
     Args:
         rank: of the translation, from 0, the best; -1: the originals.
-        weight: how often each stands in an epoch.
-        report: where they are counted.
+        weight: average number of copies of a pair in an epoch.
+        report: counts the pairs.
     """
 
     def __init__(self, rank: int, weight: float, report: CleaningReport):
@@ -296,12 +298,12 @@ class _Column:
         self.left = 0
 
     def drawn(self, indices, copy, columns):
-        """Marks the pairs that a copy has by its weight, and counts them.
+        """Marks the pairs that a copy contains by the weight; updates counts.
 
         Args:
-            indices: of their sources, int64 `(N,)`.
-            copy: its number, from 0.
-            columns: how many there are.
+            indices: of the sources, int64 `(N,)`.
+            copy: the number of the copy, from 0.
+            columns: the number of columns.
 
         Returns:
             bool `(N,)`.
@@ -316,12 +318,12 @@ class _Column:
         return drawn
 
     def texts(self, lists, copy, distinct):
-        """The translations of its rank; None where there is none.
+        """The translations of this rank; None for a missing one.
 
         Args:
-            lists: of each source, its translations.
-            copy: its number, from 0; what is left out is counted once.
-            distinct: True leaves out one that equals a better one.
+            lists: the translations of each source.
+            copy: the number of the copy, from 0; only copy 0 counts pairs.
+            distinct: True removes translations that equal a better one.
         """
         rank = self.rank
         texts = [texts[rank] if rank < len(texts) else None for texts in lists]
@@ -330,7 +332,7 @@ class _Column:
             for text, better in zip(texts, lists, strict=True)
         ]
         if copy == 0:
-            # A source without any counts once.
+            # A source without translations counts as one pair.
             missing = texts.count(None) if rank == 0 else 0
             self.report.read += len(texts) - texts.count(None) + missing
             self.report.drop("over_long", missing)
@@ -342,19 +344,19 @@ class _Column:
 
 
 def repetitions(keys: np.ndarray, weight: float) -> np.ndarray:
-    """The copies of each pair in an epoch: int64 `(N,)`, 0 or more.
+    """The number of copies of each pair in an epoch, int64 `(N,)`.
 
     Args:
         keys: int64 or uint64 `(N,)`, of the pairs.
-        weight: how often they are to stand there.
+        weight: the average number of copies.
     """
-    # Mixed: in the order of the keys themselves the sample would be a run.
+    # Hashed, as a sample by the keys themselves would be one range of pairs.
     draws = _mixed(keys.astype(np.uint64)) / 2.0**64
     return math.floor(weight) + (draws < weight % 1).astype(np.int64)
 
 
 def _mixed(values):
-    """Other digests of uint64 `(N,)` digests (splitmix64's last steps)."""
+    """Hashes of uint64 `(N,)` by the final steps of splitmix64."""
     values = (values ^ (values >> np.uint64(30))) * _MULTIPLIERS[0]
     values = (values ^ (values >> np.uint64(27))) * _MULTIPLIERS[1]
     return values ^ (values >> np.uint64(31))
@@ -366,9 +368,9 @@ def distilled_manifest(
     """The manifest of distilled data.
 
     Args:
-        prepared: the data that it was made of.
-        parts: what `DistilledData.write` returns.
-        described: what else it was made of.
+        prepared: the original data.
+        parts: the result of `DistilledData.write`.
+        described: the other inputs.
     """
     files = [shard["sha256"] for shard in parts["splits"][TRAIN]["shards"]]
     content = json.dumps([prepared.fingerprint, files])
@@ -379,12 +381,12 @@ def distilled_manifest(
         "versions": versions(),
         DISTILLED: described,
     }
-    # As it will be read: with lists in place of tuples.
+    # As it will be read: with lists instead of tuples.
     return sealed(json.loads(json.dumps(manifest)))
 
 
 def _describe(name, columns):
-    """Columns with one report, as `Mixture.describe` has corpora."""
+    """Describes columns that share a report, like `Mixture.describe`."""
     report = columns[0].report
     return {
         "name": name,
@@ -397,10 +399,10 @@ def _describe(name, columns):
 
 
 def _records(prepared, begin, end):
-    """Yields training pairs from one index to another, in parts.
+    """Yields a range of training pairs, in parts.
 
     Yields:
-        the index of the first, and RaggedTensors int32 `(N, None)` of both
+        the index of the first pair, and RaggedTensors int32 `(N, None)` of both
         sides.
     """
     first = 0

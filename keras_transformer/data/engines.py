@@ -1,8 +1,7 @@
-"""Engines: what does the work of `prepare`, on one machine or on many.
+"""Engines: do the work of `prepare`, on one machine or on a cluster.
 
-What is done is the same: the tasks here, each of one block or shard, and the
-queries of `data.selection`. What tasks of one machine hand to each other are
-Parquet files.
+Both run the same tasks, defined here, each on one block or shard, and the same
+queries of `data.selection`. On one machine, tasks exchange Parquet files.
 """
 
 from __future__ import annotations
@@ -56,21 +55,22 @@ if TYPE_CHECKING:
 
 Engine: TypeAlias = "LocalEngine | SparkEngine"
 ENGINES = ("local", "spark")
-# The path of the model of the filter `alignment`, while it is wanted.
+# The temporary path of the model of the filter `alignment`.
 ALIGNMENT_MODEL = "work/alignment.npz"
-# Ids of pairs that a corpus may have.
+# Ids reserved for the pairs of each corpus file.
 _IDS = 1 << 40
-# Bytes of text; below, the start of workers takes longer than they save.
+# Bytes of text. Below this, starting workers takes longer than they save.
 _WORTH_WORKERS = 16 << 20
 
 
 class EncodedShard(NamedTuple):
-    """What encoding made of a shard.
+    """The result of encoding a shard.
 
     Attributes:
         description: the file as the manifest lists it.
-        report: of the pairs that were left out.
-        tokens: int64 `(2, 2)`: of each side all tokens, and unknown ones.
+        report: counts of the dropped pairs.
+        tokens: int64 `(2, 2)`: for each side, the numbers of all tokens and of
+            unknown ones.
     """
 
     description: dict
@@ -79,11 +79,11 @@ class EncodedShard(NamedTuple):
 
 
 class CorpusTasks:
-    """Does tasks: a method of this class and its arguments.
+    """Executes tasks, which are a method of this class and its arguments.
 
     Args:
-        folder: where the prepared data will be; `work` in it is for files
-            that go again.
+        folder: of the prepared data; its subfolder `work` is for temporary
+            files.
         config: of the data.
     """
 
@@ -93,22 +93,22 @@ class CorpusTasks:
         self._config = config
 
     def __call__(self, task: tuple) -> Any:
-        """Does a task."""
+        """Executes a task."""
         method, *arguments = task
         return method(self, *arguments)
 
     def write_cleaned(
         self, number: int, block: Block, tag: str | None
     ) -> tuple[int, CleaningReport]:
-        """Cleans a block; writes what is left to a file.
+        """Cleans a block and writes the kept pairs to a file.
 
         Args:
             number: of the block.
             block: some lines of a corpus.
-            tag: that its sources get; None: none.
+            tag: put before its sources; None: no tag.
 
         Returns:
-            the index of the corpus, and what was read and dropped.
+            the index of the corpus, and counts of pairs read and dropped.
         """
         report, rows = self.clean(block, tag)
         if rows["source"]:
@@ -119,7 +119,7 @@ class CorpusTasks:
     def clean(
         self, block: Block, tag: str | None
     ) -> tuple[CleaningReport, dict[str, Any]]:
-        """Cleans a block; also returns the rows of the table `pairs`."""
+        """Cleans a block; returns counts and the rows of the table `pairs`."""
         report = CleaningReport()
         pairs = self._cleaner(list(tagged(block.pairs(), tag)), report)
         report.drop_long_lines(len(block.long))
@@ -136,7 +136,7 @@ class CorpusTasks:
     def write_rewritten(
         self, split: str, shard: int, shards: int, rewrite: Rewrite
     ) -> collections.Counter:
-        """Writes the text of a shard as `rewrite` makes it; its counts."""
+        """Applies `rewrite` to the text of a shard; returns its counts."""
         rows = self.texts(split, shard, shards, "place, source, target")
         places, pairs = [], []
         counts: collections.Counter = collections.Counter()
@@ -154,7 +154,7 @@ class CorpusTasks:
         return counts
 
     def write_counts(self, side: str, shard: int, shards: int) -> None:
-        """Counts the tokens of a side of a training shard, into a file."""
+        """Counts the tokens of a side of a training shard; writes a file."""
         rows = self.texts(TRAIN, shard, shards, side)
         lines = (text for part in rows for (text,) in part)
         counts = token_counts(lines, self._config, side)
@@ -163,7 +163,7 @@ class CorpusTasks:
         self._database.write(path, {"token": [*counts], "n": numbers})
 
     def encode(self, split: str, shard: int, shards: int) -> EncodedShard:
-        """Writes the records of a shard, their lengths, and dev's text."""
+        """Writes the records of a shard, their lengths, and the text of dev."""
         texts = self.texts(split, shard, shards)
         return self.encode_texts(split, shard, shards, texts)
 
@@ -174,7 +174,7 @@ class CorpusTasks:
         shards: int,
         texts: Iterable[Sequence[Pair]],
     ) -> EncodedShard:
-        """Does the same with text that is given.
+        """Does the same as `encode` with the given text.
 
         Only training pairs are checked for their length ratio and alignment.
         """
@@ -204,10 +204,10 @@ class CorpusTasks:
         return EncodedShard(description, report, tokens)
 
     def _encoded(self, split, pairs, report):
-        """The ids of both sides of the pairs that are kept, and these."""
+        """The ids of both sides of the kept pairs, and these pairs."""
         config, texts = self._config, pairs
         if split == DEV and config.markup == "symbols":
-            # Evaluation translates the text as it was.
+            # Masked only for the ids: evaluation translates the original text.
             texts = mask_pairs(pairs, config.markup_patterns)
         sides = [
             Ids.of(tokenizer.tokenize(side))
@@ -229,7 +229,7 @@ class CorpusTasks:
     def texts(
         self, split: str, shard: int, shards: int, sides: str = "source, target"
     ) -> Iterator[list[tuple]]:
-        """Yields the pairs of a shard, or a side, in order, some at a time."""
+        """Yields lists of the pairs of a shard, or of one side, in order."""
         first, last = key_range(shard, shards)
         files = self._work / f"{split}*.parquet"
         return self._database.rows(
@@ -255,14 +255,14 @@ class CorpusTasks:
 
 
 class LocalEngine:
-    """This machine: the process that asks, or workers on its cores.
+    """Runs on this machine: in this process, or in workers on its cores.
 
     `Pipeline` calls the methods in their order.
 
     Args:
-        folder: where the prepared data will be, with a folder `work`.
+        folder: of the prepared data, with a subfolder `work`.
         config: of the data.
-        do: does tasks of `CorpusTasks`; gives their results in order.
+        do: executes tasks of `CorpusTasks` and yields their results in order.
     """
 
     def __init__(
@@ -279,10 +279,10 @@ class LocalEngine:
     def clean(
         self, corpora: list[WeightedCorpus]
     ) -> Iterator[tuple[int, CleaningReport]]:
-        """Cleans the corpora, part by part, and makes the table `pairs`.
+        """Cleans the corpora, part by part, and creates the table `pairs`.
 
         Yields:
-            of each part the index of its corpus, and what was dropped.
+            for each part, the index of its corpus and its counts.
         """
         pairs = self._work / "pairs"
         pairs.mkdir()
@@ -297,11 +297,11 @@ class LocalEngine:
             self.tables.view(PAIRS, pairs / "*.parquet")
 
     def sort(self, split: str, query: str) -> None:
-        """Keeps the text of a split, in the order that the query gives."""
+        """Stores the text of a split, in the order of the query."""
         self.tables.copy(query, self._work / f"{split}.parquet")
 
     def remove_tables(self) -> None:
-        """Removes all tables, but not what `sort` has kept."""
+        """Removes all tables, but not the text stored by `sort`."""
         self.tables.close()
         self.tables.open()
         shutil.rmtree(self._work / "pairs")
@@ -309,9 +309,9 @@ class LocalEngine:
     def rewrite(
         self, split: str, shards: int, rewrite: Rewrite
     ) -> Iterator[collections.Counter]:
-        """Keeps what is made of the text of a split in place of it.
+        """Replaces the text of a split by its rewritten form.
 
-        Yields the counts of parts of it.
+        Yields the counts of each part.
         """
         new = self._work / "rewritten"
         new.mkdir()
@@ -323,9 +323,10 @@ class LocalEngine:
             path.rename(self._work / path.name)
 
     def count(self, side: str, shards: int) -> Iterator[object]:
-        """Makes the table `source_tokens` or `target_tokens` of training.
+        """Creates the table `source_tokens` or `target_tokens` of training.
 
-        Yields something after each shard. The rows have `token` and `n`.
+        The columns are `token` and `n`. Yields a placeholder after each shard,
+        for progress.
         """
         tokens = self._work / f"{side}_tokens"
         tokens.mkdir()
@@ -333,7 +334,7 @@ class LocalEngine:
         self.tables.view(tokens.name, tokens / "*.parquet")
 
     def training_text(self, side: str) -> Iterator[str]:
-        """Yields a side of the training text, in its order."""
+        """Yields a side of the training text, in order."""
         tasks = CorpusTasks(self._work.parent, self._config)
         for rows in tasks.texts(TRAIN, 0, 1, side):
             for (text,) in rows:
@@ -344,7 +345,7 @@ class LocalEngine:
         return self._each(CorpusTasks.encode, split, shards)
 
     def _each(self, task, name, shards, *more):
-        """Does a task with each shard; the results, in order."""
+        """Executes a task for each shard, and yields the results in order."""
         return self._do(
             (task, name, shard, shards, *more) for shard in range(shards)
         )
@@ -358,15 +359,15 @@ def local_engine(
     workers: int | None,
     load: Callable[[], None] | None = None,
 ) -> Iterator[LocalEngine]:
-    """An engine, whose workers last as long as the block.
+    """Yields an engine whose workers run until the end of the block.
 
     Args:
-        folder: where the prepared data will be, with a folder `work`.
+        folder: of the prepared data, with a subfolder `work`.
         config: of the data.
         corpora: of the training data.
-        workers: processes; None: as many as are worth it.
-        load: called in each worker before TensorFlow is used; anything that
-            can be pickled by its name.
+        workers: number of processes; None: see `choose_workers`.
+        load: called in each worker before TensorFlow is used; must be picklable
+            by name.
 
     Raises:
         InputError: fewer than 1 worker; or a worker was killed.
@@ -387,10 +388,11 @@ def local_engine(
 
 
 def choose_workers(requested: int | None, size: int) -> int:
-    """The number of processes that prepare data; 1: this one alone.
+    """The number of processes that prepare data; 1: only this one.
 
     Args:
-        requested: what the user says; None: as many as are worth it.
+        requested: the user's choice; None: one per core if the text is large
+            enough, else 1.
         size: bytes of text.
 
     Raises:
@@ -404,10 +406,10 @@ def choose_workers(requested: int | None, size: int) -> int:
 
 
 def use_one_thread(load: Callable[[], None] | None) -> None:
-    """Has TensorFlow leave the other cores to the other workers.
+    """Limits TensorFlow in a worker to one thread.
 
     Args:
-        load: called first.
+        load: called first, unless None.
     """
     if load is not None:
         load()

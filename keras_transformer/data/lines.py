@@ -1,7 +1,7 @@
-"""Lines of files of text, plain or packed, which may have one without end.
+"""Readers of lines from text files, plain or compressed, in bounded memory.
 
-A line that has more bytes than a limit is read past in parts and never held:
-what is read of a damaged file or a gzip bomb stays in bounded memory.
+The rest of a line beyond a limit is skipped in parts and never held in memory,
+so that damaged files and gzip bombs can be read safely.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from keras_transformer.errors import InputError
 from keras_transformer.system.files import open_file
 from keras_transformer.system.remote import RemotePath
 
-LINE_BYTES = 1 << 20  # of a line, its end not counted
+LINE_BYTES = 1 << 20  # maximum length of a line without its end
 _SKIPPED = 1 << 16  # bytes of an over-long line that are read at a time
-_COUNTED = 1 << 20  # bytes that are read at a time where lines are counted
+_COUNTED = 1 << 20  # bytes that are read at a time to count lines
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# How packed files begin, by the endings of their names.
+# Magic numbers of compressed files, by suffix.
 PACKED = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ"}
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
-# How files begin that can't be read, and aren't UTF-8.
+# Magic numbers of files that aren't supported, for error messages.
 _OTHER_MAGIC = {
     b"BZh": "bzip2",
     b"PK\x03\x04": "zip",
@@ -36,14 +36,14 @@ _OTHER_MAGIC = {
 
 @contextlib.contextmanager
 def open_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """A readable binary file; packed ones are known by name or first bytes."""
+    """Opens a binary file, and decompresses it by its name or first bytes."""
     with _opened(path) as raw, unpacked(raw, path) as file:
         yield file
 
 
 @contextlib.contextmanager
 def unpacked(raw: Any, path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """What an open binary file has, see `open_bytes`."""
+    """Decompresses an open binary file, see `open_bytes`."""
     packed = _packing(raw, path)
     if packed is None:
         yield raw
@@ -53,13 +53,13 @@ def unpacked(raw: Any, path: str | os.PathLike) -> Iterator[BinaryIO]:
             try:
                 yield file
             except EOFError as error:
-                if packed == ".xz":  # As of gzip, but for its class.
+                if packed == ".xz":  # So that it differs from gzip's error.
                     raise lzma.LZMAError(str(error)) from None
                 raise
 
 
 def is_packed(path: str | os.PathLike) -> bool:
-    """True if `open_bytes` unpacks a file. Raises as it does."""
+    """True if `open_bytes` decompresses a file. Raises the same errors."""
     with _opened(path) as raw:
         return _packing(raw, path) is not None
 
@@ -69,7 +69,7 @@ def _opened(path):
 
 
 def _packing(raw, path):
-    """The ending of names of files that are packed so; None: it isn't."""
+    """The suffix of a file's compression format; None: not compressed."""
     head, name = raw.peek(8), os.fspath(path)
     for suffix, magic in PACKED.items():
         if head.startswith(magic):
@@ -79,20 +79,20 @@ def _packing(raw, path):
 
 @dataclasses.dataclass
 class Reading:
-    """The progress of reading: the number of the last line."""
+    """The progress of reading: the number of the last line read."""
 
     line: int = 0
 
 
 @contextlib.contextmanager
 def read_errors(path: str | os.PathLike) -> Iterator[Reading]:
-    """Words the errors of reading a file of a corpus.
+    """Turns errors of reading a corpus file into an `InputError`.
 
     Yields:
-        whose `line` is to be kept up by the reader.
+        a `Reading`, whose `line` the reader should update.
 
     Raises:
-        InputError: the file can't be read, or is a damaged packed file.
+        InputError: the file can't be read, or is a damaged compressed file.
     """
     reading = Reading()
     try:
@@ -108,21 +108,21 @@ def read_errors(path: str | os.PathLike) -> Iterator[Reading]:
 
 
 def damage(error: Exception, path: str | os.PathLike) -> str:
-    """What is wrong with a packed file, by one of `DAMAGED`."""
+    """Describes the damage of a compressed file, from an error of `DAMAGED`."""
     is_xz = os.fspath(path).endswith(".xz") or isinstance(error, lzma.LZMAError)
     return f"damaged {'xz' if is_xz else 'gzip'} file ({error})"
 
 
 def bounded_lines(file: BinaryIO, limit: int = LINE_BYTES) -> Iterator[bytes]:
-    """Yields the lines of a file; of an over-long one only its beginning.
+    """Yields the lines of a file, and only the beginning of an over-long one.
 
     Args:
         file: a binary file.
-        limit: bytes of a line.
+        limit: maximum bytes of a line.
 
     Yields:
-        lines with their ends, and `limit + 1` bytes without an end of a line
-        that has more: see `is_over_long`.
+        lines with their ends; for an over-long line its first `limit + 1`
+        bytes, without a line end, see `is_over_long`.
     """
     for line in _pieces(file, limit):
         if is_over_long(line, limit):
@@ -136,11 +136,11 @@ def is_over_long(line: bytes, limit: int = LINE_BYTES) -> bool:
 
 
 def shortened(line: bytes, limit: int = LINE_BYTES) -> bytes:
-    """A line of `bounded_lines`, an over-long one cut after a character."""
+    """Cuts an over-long line of `bounded_lines` at a character boundary."""
     if not is_over_long(line, limit):
         return line
     end = limit
-    while end and line[end] & 0xC0 == 0x80:  # Within a character of UTF-8.
+    while end and line[end] & 0xC0 == 0x80:  # within a UTF-8 character
         end -= 1
     return line[:end] + b"\n"
 
@@ -148,10 +148,10 @@ def shortened(line: bytes, limit: int = LINE_BYTES) -> bytes:
 def short_lines(
     lines: Iterable[bytes], path: str | os.PathLike, limit: int = LINE_BYTES
 ) -> Iterator[bytes]:
-    """Yields lines of `bounded_lines`.
+    """Yields lines of `bounded_lines`, but refuses over-long ones.
 
     Raises:
-        InputError: one is over-long; the message has its number and `path`.
+        InputError: a line is over-long; the message has its number and `path`.
     """
     for number, line in enumerate(lines, start=1):
         if is_over_long(line, limit):
@@ -169,15 +169,15 @@ def lines_of_block(
 
     Args:
         file: a binary file, at its beginning.
-        begin: of the part, in bytes.
-        end: of the part; None: that of the file.
-        limit: bytes of a line.
+        begin: the part's first byte.
+        end: the byte after the part; None: the end of the file.
+        limit: maximum bytes of a line.
 
     Yields:
-        as `bounded_lines`.
+        see `bounded_lines`.
     """
     if begin:
-        # The line that begins before may end just there.
+        # A line may begin exactly here, if the byte before is a line end.
         file.seek(begin - 1)
         begin += _skip_line(file) - 1
     for line in _pieces(file, limit):
@@ -185,13 +185,13 @@ def lines_of_block(
             return
         yield line
         begin += len(line)
-        # Not before: who refuses such a line needn't wait for its end.
+        # After the yield: a caller that refuses over-long lines needn't wait.
         if is_over_long(line, limit):
             begin += _skip_line(file)
 
 
 def count_lines_of_block(file: BinaryIO, begin: int, end: int | None) -> int:
-    """The number of lines that begin in a part of a file; see above."""
+    """Counts the lines that begin in a part of a file; see `lines_of_block`."""
     count, after_end = 0, begin == 0
     if begin:
         file.seek(begin - 1)
@@ -206,12 +206,12 @@ def count_lines_of_block(file: BinaryIO, begin: int, end: int | None) -> int:
 
 
 def _pieces(file, limit) -> Iterator[bytes]:
-    """Lines, or parts of `limit + 1` bytes of a line that has more."""
+    """Yields lines, and parts of `limit + 1` bytes of longer lines."""
     return iter(functools.partial(file.readline, limit + 1), b"")
 
 
 def _skip_line(file) -> int:
-    """Reads to the end of a line; the number of bytes."""
+    """Skips to the end of a line, and returns the number of bytes."""
     size = 0
     while part := file.readline(_SKIPPED):
         size += len(part)
@@ -221,7 +221,7 @@ def _skip_line(file) -> int:
 
 
 def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
-    """A line as text, with its end.
+    """Decodes a line, including its end.
 
     Args:
         line: of a file.
@@ -229,8 +229,8 @@ def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
         number: of the line.
 
     Raises:
-        InputError: it isn't UTF-8, or has NUL bytes: UTF-16 of Latin or
-            Cyrillic letters is valid UTF-8 otherwise.
+        InputError: the line isn't UTF-8, or has NUL bytes, without which
+            UTF-16 of Latin or Cyrillic letters could pass as UTF-8.
     """
     where = f"{path}, line {number}"
     problem = f"{where}: NUL bytes, as UTF-16 has"
@@ -251,10 +251,10 @@ def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
 
 
 def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike) -> None:
-    """Refuses a file whose one line has CR in it, where lines should end.
+    """Refuses a file with a single line if it contains CR, an old line end.
 
     Raises:
-        InputError: it has.
+        InputError: there is a CR within the line.
     """
     if b"\r" in only_line.rstrip(b"\r\n"):
         raise InputError(
@@ -266,19 +266,19 @@ def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike) -> None:
 def decoded_lines(
     file: Iterable[bytes], name: str, first: int | None = None
 ) -> Iterator[str]:
-    """Yields lines as text, their ends included; over-long ones cut.
+    """Yields lines as text, including their ends; over-long lines are cut.
 
-    What is beyond `LINE_BYTES` is far beyond any model's positions.
+    `LINE_BYTES` is far more than the positions of any model.
 
     Args:
         file: lines, as `bounded_lines` yields them.
-        name: the file's, for an error's message.
-        first: number of the first line of a part; None: a whole file is
-            read.
+        name: name of the file, for an error's message.
+        first: number of the first line if only a part is read; None: the
+            whole file is read.
 
     Raises:
-        InputError: a line isn't text, see `as_text`, the only line has CR
-            where lines should end, or a packed file is damaged.
+        InputError: a line isn't text, see `as_text`; a single line contains CR,
+            see `refuse_old_line_ends`; or a compressed file is damaged.
     """
     lines, last = iter(file), b""
     for number in itertools.count(first or 1):

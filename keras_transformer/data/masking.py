@@ -1,12 +1,12 @@
-"""Masking: pairs with symbols in place of markup, and around terms.
+"""Masking: puts symbols in place of markup, and around terms.
 
-A model learns from them to put the symbols of a source where they belong. To
-those with markup come pairs without, in whose words symbols are put by word
-links, so that it learns them from plain text, too.
+From such pairs a model learns where the symbols of a source belong in the
+translation. Symbols are also injected into some pairs without markup, at places
+found by word alignment, so that the model learns them from plain text, too.
 
-Sources whose terms have their translations beside them teach it to take the
-translations that a glossary says. Terms are those of a list, and phrases of the
-corpus itself, so that it learns to take whatever is annotated.
+Sources whose terms are annotated with translations teach the model to use the
+translations of a glossary. The terms come from a list and from phrases of the
+corpus itself, so that the model learns to follow any annotation.
 
 References: Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?";
 Dinu et al. 2019, "Training Neural Machine Translation to Apply Terminology
@@ -49,29 +49,29 @@ from keras_transformer.symbols import (
     leading_tags,
 )
 
-# Of the pairs without markup those that get symbols; and of these: phrases,
-# at most, those whose words make way for a symbol, and pairs around all.
+# The fraction of the pairs without markup that get symbols. Of these: the
+# maximum number of phrases, the fraction of phrases that a symbol replaces, and
+# the fraction of pairs with symbols around the whole text.
 _INJECTED = 0.1
 _MOST_PHRASES, _ALONE, _AROUND_ALL = 4, 0.25, 0.15
-# Phrases of a pair that are annotated, at most.
+# Maximum number of annotated terms drawn from a pair's phrases.
 _MOST_TERMS = 4
-# What is counted: of pairs; and pairs with terms, terms of the glossary, and
-# phrases of the corpus.
+# Counts of pairs by outcome; and of pairs with terms, of annotated terms from
+# the glossary, and of phrases drawn from the corpus.
 COUNTS = ("masked", "different", "too_many", "injected")
 TERM_COUNTS = ("pairs", "listed", "drawn")
 
-# From a training pair to what is trained on, and counts of what was done; can
-# be pickled.
+# Maps a training pair to the pair that is trained on, and counts; picklable.
 Rewrite = Callable[[Pair], tuple[Pair, Mapping[str, int]]]
 
 
 class _Unit(NamedTuple):
-    """A pair of tags, or a mark that is alone.
+    """A pair of tags, or a single mark.
 
     Attributes:
         first: index of its first mark.
-        texts: of one or two marks.
-        name: of tags; None: a placeholder or an address.
+        texts: the texts of its one or two marks.
+        name: the tags' name; None: a placeholder or an address.
     """
 
     first: int
@@ -82,24 +82,25 @@ class _Unit(NamedTuple):
 def mask_pair(
     pair: Pair, placeholders: tuple[str, ...] = ()
 ) -> tuple[Pair, str | None]:
-    """Both sides with symbols for marks that both have.
+    """Replaces marks by symbols on both sides if both have the same marks.
 
-    Marks are the same if they are written alike; tags also if just their
-    attributes differ, which may have been translated. If one side has others,
-    or there are more than have numbers, neither keeps any.
+    Marks are the same if their texts are equal; tags also if only their
+    attributes differ, which may have been translated. If the sides' marks
+    differ, or there are more than `NUMBERS`, all marks are removed.
 
     Args:
         pair: with markup.
         placeholders: regular expressions of further marks.
 
     Returns:
-        the pair, and which of `COUNTS` it is; None: it has no markup.
+        the pair, and the name of its count, one of `COUNTS`; None: it has no
+        markup.
     """
     marks = [find_marks(text, placeholders) for text in pair]
     if not any(marks):
         return pair, None
     units = [_units(*side) for side in zip(pair, marks, strict=True)]
-    # Counted first: to match many takes time by their square.
+    # Counted first, as matching takes quadratic time.
     as_many = len(units[0]) == len(units[1])
     few = len(units[0]) <= NUMBERS
     numbers = _numbers(*units) if as_many and few else None
@@ -115,7 +116,7 @@ def mask_pair(
 def mask_pairs(
     pairs: Iterable[Pair], placeholders: tuple[str, ...] = ()
 ) -> list[Pair]:
-    """Pairs with symbols for marks that both sides have; see `mask_pair`."""
+    """Replaces marks by symbols in several pairs; see `mask_pair`."""
     return [mask_pair(pair, placeholders)[0] for pair in pairs]
 
 
@@ -130,7 +131,7 @@ def _units(text: str, marks: Sequence[Mark]) -> list[_Unit]:
 
 
 def _numbers(source, target):
-    """For each side the numbers of as many units; None: they differ."""
+    """Numbers the units of both sides, by first mark; None if they differ."""
     numbers = {unit.first: number for number, unit in enumerate(source)}
     found: dict[int, int] = {}
     left = list(source)
@@ -154,7 +155,7 @@ def _have_one_name(unit, other):
 
 
 def _masked(text, marks, numbers):
-    """A text with symbols of given numbers, by the index of a unit."""
+    """A text with symbols for its marks, which `numbers` has by unit."""
     parts, end = [], 0
     for index, mark in enumerate(marks):
         number = numbers[min(index, mark.partner)]
@@ -165,12 +166,12 @@ def _masked(text, marks, numbers):
 
 @dataclasses.dataclass(frozen=True)
 class Masker:
-    """Masks pairs, and puts symbols into a share of those without markup.
+    """Masks pairs, and injects symbols into a share of those without markup.
 
     Args:
         placeholders: see `mask_pair`.
         seed: chooses pairs and phrases.
-        links: of words, from which phrases are drawn.
+        links: word links, from which phrases are drawn.
     """
 
     placeholders: tuple[str, ...]
@@ -178,7 +179,7 @@ class Masker:
     links: WordLinks
 
     def __call__(self, pair: Pair) -> tuple[Pair, Mapping[str, int]]:
-        """A pair with symbols, and which of `COUNTS` it is."""
+        """Returns the pair with symbols, and its counts, see `COUNTS`."""
         pair, outcome = mask_pair(pair, self.placeholders)
         if outcome is None:
             generator = _generator(self.seed, pair)
@@ -215,7 +216,7 @@ class Masker:
 
 
 def _holds(phrase, other):
-    """True if a phrase has all of another one in it, on both sides."""
+    """True if a phrase contains another one, on both sides."""
     return (
         phrase.source_start <= other.source_start
         and other.source_end <= phrase.source_end
@@ -225,7 +226,7 @@ def _holds(phrase, other):
 
 
 def _nest(phrase, other):
-    """True if one of two phrases is in the other, or they are apart."""
+    """True if one of two phrases contains the other, or they are disjoint."""
     return (
         phrase.is_apart(other) or _holds(phrase, other) or _holds(other, phrase)
     )
@@ -235,13 +236,13 @@ def _with_symbols(text, spans, alone):
     """A text with symbols around spans, or in place of them.
 
     Args:
-        text: without.
+        text: without symbols.
         spans: `(start, end)` of each, in the order of the source.
-        alone: of each whether a symbol is there in its place.
+        alone: for each span, whether a single symbol replaces it.
     """
     events = []
     for number, (start, end) in enumerate(spans):
-        # What is around others begins before them and ends behind them.
+        # Sorted so that outer spans begin before inner ones and end after them.
         if alone[number]:
             events.append((start, 1, -end, number, SINGLE[number], end))
         else:
@@ -255,7 +256,7 @@ def _with_symbols(text, spans, alone):
 
 
 class _Term(NamedTuple):
-    """A term in both sides of a pair, and the translation that is wanted."""
+    """The places of a term in a pair, and its requested translation."""
 
     place: Phrase
     wanted: str
@@ -265,15 +266,15 @@ class _Term(NamedTuple):
 class TermAnnotator:
     """Annotates terms in the sources of a share of pairs.
 
-    Terms have symbols around them on both sides, as when translating
+    Terms have symbols around them on both sides, as in translation
     (`documents.markup.mask_text`).
 
     Args:
-        share: of the pairs, 0 to 1.
+        share: fraction of the pairs, 0 to 1.
         seed: chooses pairs and terms.
-        links: of words, from which phrases are drawn.
-        glossary: whose terms are annotated where a pair has both sides, as
-            `forms_of` says.
+        links: word links, from which phrases are drawn.
+        glossary: its terms are annotated in pairs that have the term and, in
+            any form that `forms_of` finds, its translation.
     """
 
     share: float
@@ -282,7 +283,7 @@ class TermAnnotator:
     glossary: Glossary | None = None
 
     def __call__(self, pair: Pair) -> tuple[Pair, Mapping[str, int]]:
-        """A pair, annotated or not, and `TERM_COUNTS`."""
+        """Returns the pair, annotated or not, and counts, see `TERM_COUNTS`."""
         source, target = pair
         generator = _generator(self.seed, pair)
         if generator.random() >= self.share:
@@ -305,7 +306,7 @@ class TermAnnotator:
         )
 
     def _listed(self, source, target):
-        """The glossary's terms that both sides have, each at its own place."""
+        """The glossary's terms that both sides have, without overlaps."""
         terms: list[_Term] = []
         found = self.glossary.find(source) if self.glossary else ()
         for each in found:
@@ -325,9 +326,9 @@ def _is_apart(place, terms):
 def _annotated(source: str, target: str, terms: Sequence[_Term]) -> Pair:
     """A pair with its terms annotated, and symbols around them on both sides.
 
-    Symbols are numbered in the order of the source, as in texts that are
-    translated. Past the last number, and where those of the markup would be
-    crossed, terms are annotated only.
+    Symbols are numbered in the order of the source, as in translation. When the
+    numbers run out, or if the symbols would cross those of markup, terms are
+    annotated without symbols around them.
 
     Args:
         source, target: with symbols for markup, or without any.
@@ -363,7 +364,7 @@ def _annotated(source: str, target: str, terms: Sequence[_Term]) -> Pair:
 
 
 def _replaced(text, parts):
-    """A text with others in place of some of its parts, in order."""
+    """Replaces parts of a text, given in order as `(start, end, other)`."""
     pieces, place = [], 0
     for start, end, other in parts:
         pieces += [text[place:start], other]
@@ -374,15 +375,15 @@ def _replaced(text, parts):
 def symbol_writer(
     config: DataConfig, links: WordLinks, glossary: Glossary | None = None
 ) -> Rewrite:
-    """What masks the markup of a pair, and annotates terms in its source.
+    """Creates a function that masks markup and annotates terms in pairs.
 
     Args:
         config: of the data.
-        links: of words, from which phrases are drawn.
-        glossary: of terms that are annotated beside those of the corpus.
+        links: word links, from which phrases are drawn.
+        glossary: terms that are annotated in addition to phrases of the corpus.
 
     Returns:
-        a function, which counts `COUNTS` and `TERM_COUNTS`.
+        the function, whose counts are those of `COUNTS` and `TERM_COUNTS`.
     """
     seed = config.seed
     steps: list[Rewrite] = [Masker(config.placeholders, seed, links)]
@@ -393,16 +394,16 @@ def symbol_writer(
 
 
 def _generator(seed, pair):
-    """What draws the same for the same pair, wherever it is in a corpus."""
+    """A random generator seeded by the pair, wherever it is in a corpus."""
     return random.Random("\t".join((str(seed), *pair)))
 
 
 def _in_turn(steps: Sequence[Rewrite], tags: tuple[str, ...], pair: Pair):
-    """What several make of a pair, one after the other, and all counts.
+    """Applies several steps to a pair, one after the other; sums their counts.
 
     Args:
-        steps: see nothing of tags before the source.
-        tags: the regular expression of these; none: there are none.
+        steps: called without the tags before the source.
+        tags: the regular expression for these tags, or empty.
         pair: source and target.
     """
     counts: collections.Counter = collections.Counter()

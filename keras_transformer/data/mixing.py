@@ -1,16 +1,16 @@
-"""Mixing: several corpora in one, each with a weight and, if wanted, a tag.
+"""Mixing: combines corpora, each with a weight and optionally a tag.
 
-A weight of 2 is each pair two times in an epoch; 0.3 a sample of 30 % of the
-pairs; 2.3 both. The sample follows from the pairs and the seed: the same in
-each epoch, in each process, and whatever the order of the files. Weights work
-on what cleaning, deduplication and the dev split left of a corpus, of the
-training pairs only.
+With weight 2 each pair occurs twice in an epoch; 0.3 is a sample of 30 % of the
+pairs; 2.3 is two copies and such a sample. The sample depends only on the pairs
+and the seed: it is the same in each epoch and process, whatever the order of
+the files. Weights apply to the training pairs that are left of a corpus after
+cleaning, deduplication and the dev split.
 
 With a temperature T above 1, languages with few pairs are trained on more
-often than they are there: shares are proportional to n^(1/T), n the pairs of
-a language (Arivazhagan et al. 2019, Massively Multilingual Neural Machine
-Translation in the Wild). No pair is lost to that: the largest language stays
-as it is, the others are repeated.
+often: shares are proportional to n^(1/T), n being the pairs of a language
+(Arivazhagan et al. 2019, Massively Multilingual Neural Machine Translation in
+the Wild). No pair is dropped by this: the largest language isn't changed, and
+the others are repeated.
 """
 
 import collections
@@ -45,7 +45,7 @@ _WEIGHT_SUFFIX = re.compile(r"(?s)(.+)\*([^*]+)")
 
 @dataclasses.dataclass(frozen=True)
 class WeightedCorpus:
-    """A corpus file, how often its pairs are trained on, and their tag.
+    """A corpus file, with a weight and a tag.
 
     Args:
         file: the text.
@@ -53,7 +53,7 @@ class WeightedCorpus:
         tag: put before each source, such as `<BT>`; None: nothing.
 
     Raises:
-        InputError: the weight is none, or the tag isn't one.
+        InputError: the weight is out of range, or the tag isn't valid.
     """
 
     file: CorpusFile
@@ -74,19 +74,18 @@ class WeightedCorpus:
 
     @classmethod
     def parse(cls, spec: "WeightedCorpus | CorpusSpec") -> "WeightedCorpus":
-        """The corpus that a person names as `FILE*WEIGHT#TAG`.
+        """Parses a user's specification `FILE*WEIGHT#TAG` of a corpus.
 
-        Weight and tag may both be left out. What exists under the whole name
-        is taken for a file: `a*2` is the file of that name, if there is one,
-        and then `a*2*1` names it, too.
+        Weight and tag are optional. A name that exists as a whole is a file:
+        `a*2` is the file of that name, if there is one, and then `a*2*1` names
+        it, too.
 
         Args:
-            spec: as `CorpusFile.parse` takes it, a string also with
-                `*WEIGHT`, `#TAG` or `*WEIGHT#TAG` at its end; the tag with or
-                without `<>`.
+            spec: see `CorpusFile.parse`; a string may also end with `*WEIGHT`,
+                `#TAG` or `*WEIGHT#TAG`, the tag with or without `<>`.
 
         Raises:
-            InputError: as of `CorpusFile.parse`, or the weight is 0 or less.
+            InputError: see `CorpusFile.parse`, or the weight isn't accepted.
         """
         if isinstance(spec, WeightedCorpus):
             return spec
@@ -100,7 +99,7 @@ class WeightedCorpus:
             try:
                 name, weight = match[1], float(match[2])
             except ValueError:
-                pass  # A name with * in it.
+                pass  # The name contains a *.
         return cls(CorpusFile.parse(name), weight, tag)
 
     @property
@@ -109,17 +108,17 @@ class WeightedCorpus:
         return self.file.paths
 
     def in_languages(self, source: str, target: str) -> "WeightedCorpus":
-        """The same, of these languages where its file has others, too."""
+        """Returns a copy that reads these languages if the file has several."""
         file = dataclasses.replace(self.file, languages=(source, target))
         return dataclasses.replace(self, file=file)
 
     def settings(self) -> dict:
-        """Weight and tag, as manifests list them; those that are none, not."""
+        """Weight and tag as manifests list them, without default values."""
         settings = {} if self.weight == 1 else {"weight": self.weight}
         return settings | ({"tag": self.tag} if self.tag else {})
 
     def pairs(self, long: list[int] | None = None) -> Iterator[Pair]:
-        """As `file_pairs`, sources with the tag before them."""
+        """Yields the pairs of the file, with the tag before the sources."""
         return tagged(file_pairs(self.file, long=long), self.tag)
 
     def __str__(self) -> str:
@@ -129,7 +128,7 @@ class WeightedCorpus:
 
 
 def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:
-    """Pairs with a tag, if there is one, before sources that have text."""
+    """Puts the tag, unless it is None, before sources that have text."""
     if tag is None:
         return iter(pairs)
     return (
@@ -139,14 +138,14 @@ def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:
 
 
 def _exists(name):
-    """True for the name of a file, or of two with a comma between."""
+    """True for the name of a file, or names of two separated by a comma."""
     return os.path.exists(name) or all(map(os.path.exists, name.split(",")))
 
 
 def with_tags(
     config: DataConfig, corpora: Sequence[WeightedCorpus]
 ) -> DataConfig:
-    """A configuration whose `source_tags` has those of the corpora, too."""
+    """Adds the tags of corpora to a configuration's `source_tags`."""
     tags = dict.fromkeys(config.source_tags)
     tags.update((c.tag, None) for c in corpora if c.tag is not None)
     if len(tags) == len(config.source_tags):
@@ -155,14 +154,13 @@ def with_tags(
 
 
 class Mixture:
-    """Corpora in their proportions, and what becomes of their pairs.
+    """The proportions of corpora, and counts of their pairs.
 
     Attributes:
-        weights: how often each corpus' pairs are trained on, temperature
-            included.
-        read: pairs of each.
-        left: those that cleaning, deduplication and the dev split left.
-        trained: pairs of an epoch, copies included, before their lengths are
+        weights: the weight of each corpus, with the temperature applied.
+        read: pairs read from each corpus.
+        left: pairs left by cleaning, deduplication and the dev split.
+        trained: pairs of an epoch, including copies, before their lengths are
             checked.
 
     Args:
@@ -177,12 +175,12 @@ class Mixture:
         self.trained = [0] * len(corpora)
 
     def weigh(self, left: list[int], temperature: float) -> None:
-        """Settles the weights.
+        """Computes the weights.
 
         Args:
             left: pairs of each corpus.
-            temperature: see the module; corpora with the same tag are one
-                language, and each without a tag is one by itself.
+            temperature: see the module. Corpora with the same tag are one
+                language, and each corpus without a tag is another one.
         """
         self.left = left
         languages = [
@@ -195,7 +193,7 @@ class Mixture:
         largest = max(pairs.values())
         self.weights = [
             corpus.weight
-            # Shares n^(1/T), of n pairs each, as multiples of the largest's.
+            # Gives shares of n^(1/T); the factor of the largest language is 1.
             * ((largest / max(pairs[language], 1)) ** (1 - 1 / temperature))
             for corpus, language in zip(self._corpora, languages, strict=True)
         ]
@@ -203,10 +201,10 @@ class Mixture:
     def copies(self) -> Iterator[dict[str, np.ndarray]]:
         """Yields rows of the table `copies`, for `selection.places_query`.
 
-        A corpus of weight 2.3 has three: `copy` is their number. Two are of
-        all its pairs, the third is of those whose key isn't above `last`. A
-        copy's place is `shift` further on than that of the one before, a
-        golden section of the range of keys.
+        A corpus of weight 2.3 has three copies, numbered by `copy`. Two contain
+        all of its pairs, the third those whose key isn't above `last`. Each
+        copy's places are moved by `shift`, which grows by a golden section of
+        the range of keys from copy to copy.
         """
         for corpus, (weight, left) in enumerate(
             zip(self.weights, self.left, strict=True)
@@ -224,7 +222,7 @@ class Mixture:
             }
 
     def describe(self) -> list[dict]:
-        """The corpora as the report of prepared data lists them."""
+        """The entries of the corpora in the report of prepared data."""
         return [
             {
                 "name": ",".join(path.name for path in corpus.paths),

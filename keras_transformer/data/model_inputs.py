@@ -16,9 +16,9 @@ from keras_transformer.data.batch_plan import BatchSize, plan_pool
 from keras_transformer.data.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer, encoded, frame
 
-# What framing adds: START and END to a source, one of them to a target.
+# Ids that framing adds: START and END to a source, one of them to a target.
 FRAME_LENGTHS = np.array([2, 1], np.int32)
-# Of a batch of text, on either side: 64 sentences have as many.
+# Of a batch of text, on either side: about 64 sentences.
 _POSITIONS = 2048
 _POOL = 1024  # pairs of text that are sorted together
 
@@ -26,15 +26,15 @@ _POOL = 1024  # pairs of text that are sorted together
 def model_inputs(
     sources: tf.RaggedTensor, targets: tf.RaggedTensor
 ) -> tuple[dict, tf.Tensor]:
-    """The batch of some pairs of plain ids.
+    """Creates a batch from pairs of plain ids.
 
-    This is the one place where the target is shifted.
+    This is the only place where the target is shifted.
 
     Args:
         sources, targets: ragged int32 `(B, None)`.
 
     Returns:
-        `({"source_ids", "target_ids"}, labels)`, see above.
+        `({"source_ids", "target_ids"}, labels)`, see the module.
     """
     targets = frame(targets)  # (B, None)
     features = {
@@ -47,9 +47,9 @@ def model_inputs(
 def pad_to_few_shapes(
     features: dict, labels: tf.Tensor, size: BatchSize
 ) -> tuple[dict, tf.Tensor]:
-    """Pads lengths and the number of pairs as the size of batches has it.
+    """Pads the lengths and the number of pairs to a shape of `size`.
 
-    What is added is PAD and counts for nothing.
+    New positions are PAD, which is ignored.
     """
     if not size.has_few_shapes and size.replicas == 1:
         return features, labels
@@ -77,15 +77,15 @@ def pair_batches(
     max_length: int,
     batch_sentences: int | None = None,
 ) -> Iterator[tuple[dict, tf.Tensor]]:
-    """Batches of text that was not prepared: every pair, by length.
+    """Yields batches of unprepared text: every pair, grouped by length.
 
     Args:
         pairs: source and target sentences.
         source_tokenizer: of the run.
         target_tokenizer: of the run.
-        max_length: positions of the model; what is longer is cut.
-        batch_sentences: pairs a batch; None: as many as have `_POSITIONS`, for
-            the logits of 64 paragraphs take gigabytes.
+        max_length: positions of the model; longer texts are cut.
+        batch_sentences: pairs per batch; None: limited by `_POSITIONS`, as the
+            logits of 64 paragraphs would take gigabytes.
     """
     size = BatchSize(_POSITIONS, batch_sentences)
     pairs = iter(pairs)

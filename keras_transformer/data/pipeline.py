@@ -1,9 +1,9 @@
-"""Pipeline: the steps from corpora to records, and the counts of each.
+"""Pipeline: the steps from corpora to records, and their counts.
 
-Pairs are cleaned block by block into tables on disk; `data.selection` selects
-by their keys, and sorts their text into the order of the shards, which become
-records one by one. No step holds more than a block, a shard or what a database
-may, so that memory doesn't grow with the corpus.
+Pairs are cleaned block by block into tables on disk; the queries of
+`data.selection` select pairs by their keys, and sort their text into the order
+of the shards, which are encoded one by one. No step holds more than a block, a
+shard or the database's limit, so memory doesn't grow with the corpus.
 """
 
 import collections
@@ -53,7 +53,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
 
-# Called with (stage, pairs done, of how many or None).
+# Called with (stage, pairs done, total or None).
 Progress = Callable[[str, int, int | None], None]
 _KEYS = {"source_key": "BIGINT", "target_key": "BIGINT"}
 _DEV_ROWS = {
@@ -66,18 +66,18 @@ _COPIES = dict.fromkeys(("corpus", "copy", "last", "shift"), "BIGINT")
 
 
 class Pipeline:
-    """The steps to prepared data, to be called in their order.
+    """The steps of preparing data, to be called in their order.
 
     Attributes:
         reports: the counts of cleaning, by split.
         mixture: of the corpora, once they are read.
 
     Args:
-        engine: does the work.
-        folder: where the prepared data will be, with a folder `work` for
-            what goes again.
+        engine: executes the steps.
+        folder: of the prepared data, with a subfolder `work` for temporary
+            files.
         config: of the data.
-        progress: called with (stage, pairs done, how many or None).
+        progress: called with (stage, pairs done, total or None).
     """
 
     def __init__(
@@ -99,15 +99,15 @@ class Pipeline:
     def hold_out(
         self, held_out: list[WeightedCorpus], dev: WeightedCorpus | None
     ) -> None:
-        """Reads what training mustn't have, and a dev file.
+        """Reads held-out files and a dev file.
 
-        Of dev, the empty pairs go; the others stay in the file's order.
+        Empty pairs of the dev file are dropped; the others keep their order.
 
         Raises:
             InputError: a file can't be used, or no dev pair is left.
         """
         table = HELD_OUT if dev is None else "other_held_out"
-        # Over-long lines hold nothing out.
+        # Over-long lines are emptied, and exclude no training pair.
         pairs = itertools.chain.from_iterable(
             corpus.pairs([]) for corpus in held_out
         )
@@ -158,11 +158,11 @@ class Pipeline:
         """Selects the pairs of training and of dev.
 
         Args:
-            fraction: of the pairs, for dev; None: none are taken.
+            fraction: fraction of the pairs for dev; None: no pairs.
 
         Returns:
-            If there is a dev file, its pairs of which a side is in training;
-            else None.
+            If there is a dev file, the number of its pairs of which a side is
+            in training; else None.
 
         Raises:
             InputError: a split is empty.
@@ -184,7 +184,7 @@ class Pipeline:
             table = TRAIN
         elif DEV in self.reports:
             overlap = self._tables.number(overlap_query(table, DEV))
-            # In the file's order, spread over all places that there are.
+            # In the file's order, spread evenly over the range of places.
             distance = 2**63 // self.reports[DEV].kept
             self._texts[DEV] = (
                 f"SELECT number * {distance} AS place, source, target "
@@ -196,7 +196,7 @@ class Pipeline:
         return overlap
 
     def _take_dev(self, table, pairs, fraction):
-        """Makes the tables of the splits."""
+        """Creates the tables of the splits."""
         counts = {
             step.table: self._tables.make(step)
             for step in dev_steps(table, pairs, fraction)
@@ -215,7 +215,7 @@ class Pipeline:
         self.reports[DEV].read = dev
 
     def _weigh(self, table):
-        """Settles the pairs of an epoch by the weights of corpora."""
+        """Determines the pairs of an epoch by the weights of corpora."""
         report, mixture = self.reports[TRAIN], self.mixture
         mixture.weigh(self._by_corpus(table), self._config.temperature)
         self._tables.fill("copies", _COPIES, mixture.copies())
@@ -229,7 +229,7 @@ class Pipeline:
         require_pairs(report, TRAIN)
 
     def _by_corpus(self, table):
-        """The pairs of each corpus in a table."""
+        """The number of pairs of each corpus in a table."""
         corpora, pairs = self._tables.arrays(
             f"SELECT corpus, count(*) AS pairs FROM {table} GROUP BY corpus"
         )
@@ -238,7 +238,7 @@ class Pipeline:
         return counts.tolist()
 
     def sort(self) -> None:
-        """Sorts the text that is selected into the order of the shards."""
+        """Sorts the selected text into the order of the shards."""
         total = self.reports[TRAIN].kept
         self._progress("sorting", 0, total)
         for split, query in self._texts.items():
@@ -252,11 +252,12 @@ class Pipeline:
         """Masks markup in training, and annotates terms in its sources.
 
         Args:
-            glossary: of terms that are annotated beside those of the corpus.
+            glossary: terms that are annotated in addition to phrases of the
+                corpus.
 
         Returns:
-            `COUNTS` of `markup` and `TERM_COUNTS` of `terms`; empty of what
-            isn't wanted.
+            counts of `markup`, see `COUNTS`, and `terms`, see `TERM_COUNTS`;
+            empty for a step that isn't requested.
         """
         config, shards = self._config, self._shards[TRAIN]
         reports: dict[str, dict[str, int]] = {"markup": {}, "terms": {}}
@@ -282,7 +283,7 @@ class Pipeline:
         return reports
 
     def build_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        """New tokenizers of the training text."""
+        """Trains tokenizers on the training text."""
         counts = {
             side: self._most_frequent(side)
             for side in SIDES
@@ -291,11 +292,13 @@ class Pipeline:
         return build_tokenizers(self._config, self._sentences, counts)
 
     def _most_frequent(self, side):
-        """Counts of as many tokens as the vocabulary may have."""
+        """Counts of the most frequent tokens, as many as the vocabulary may
+        have.
+        """
         total, shards = self.reports[TRAIN].kept, self._shards[TRAIN]
         for done, _ in enumerate(self._engine.count(side, shards), start=1):
             self._progress(f"{side} vocabulary", total * done // shards, total)
-        # As many again as are reserved, in case the text has those.
+        # More by the reserved ones, which the text may contain.
         config = self._config
         reserved = (*SPECIAL_TOKENS, *config.source_tags, *config.symbols)
         limit = vocabulary_size(config, side) + len(reserved)
@@ -317,7 +320,7 @@ class Pipeline:
     def learn_alignment(
         self, tokenizers: tuple[Tokenizer, Tokenizer]
     ) -> float | None:
-        """Learns what the filter `alignment` has to know, if it is wanted.
+        """Learns the model of the filter `alignment`, if it is requested.
 
         Returns:
             the limit of scores; None if no pair will be dropped.
@@ -333,7 +336,7 @@ class Pipeline:
         return model.limit if np.isfinite(model.limit) else None
 
     def encode(self) -> tuple[dict, dict[str, dict[str, float]]]:
-        """Writes the records of all splits, of dev also the text.
+        """Writes the records of all splits, and the text of dev.
 
         Returns:
             The `splits` of the manifest, and the share of unknown tokens, by
@@ -350,7 +353,7 @@ class Pipeline:
         return splits, unknown
 
     def _encode_split(self, split):
-        """The split's part of the manifest, and its tokens counted."""
+        """Encodes a split; returns its part of the manifest, token counts."""
         report, shards = self.reports[split], self._shards[split]
         total = report.kept
         described, tokens = [], np.zeros((2, 2), np.int64)
@@ -381,7 +384,7 @@ def _chunks(pairs):
 
 
 def _join(parts, path):
-    """Joins files to one, which is described."""
+    """Joins files to one, and returns its description."""
     with path.open("wb") as file:
         for part in parts:
             with part.open("rb") as content:

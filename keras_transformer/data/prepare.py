@@ -1,6 +1,7 @@
-"""Preparation: a parallel corpus to a folder of ids.
+"""Preparation: converts a parallel corpus to a folder of ids.
 
-The steps are those of `data.pipeline`; tokenizers see training text only.
+The steps are those of `data.pipeline`; tokenizers are trained on training text
+only.
 """
 
 import dataclasses
@@ -53,9 +54,10 @@ from keras_transformer.system.remote import (
 from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.version import versions
 
-# Share of tokens of training text that existing tokenizers needn't know.
+# The share of unknown tokens in training text above which existing tokenizers
+# cause a warning.
 _MOST_UNKNOWN = 0.05
-# Who sets one of these has chosen the vocabularies.
+# If one of these is set, the choice of vocabularies is the user's.
 _OF_VOCABULARIES = (
     "shared_vocabulary",
     "source_tokenizer",
@@ -85,59 +87,58 @@ def prepare(
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
-    The folder appears when all is written, or not at all. Memory doesn't grow
-    with the corpus: some 500 MiB for each worker, 512 MiB for the database
-    that selects and sorts, what SentencePiece takes for up to two million
-    sentences, and 1 GiB while the filter `alignment` learns. On disk, the
-    cleaned text is beside the records until they are done; while it is sorted,
-    four times.
+    The folder appears only when it is complete. Memory doesn't grow with the
+    corpus: some 500 MiB for each worker, 512 MiB for the database that selects
+    and sorts, SentencePiece's memory for up to two million sentences, and 1 GiB
+    while the filter `alignment` learns. On disk, the cleaned text is kept
+    beside the records until they are complete; while it is sorted, it takes
+    four times its size.
 
-    Pairs are in a random order that follows from their text and the
-    seed: how they are ordered in the corpus, and how many workers there are,
-    doesn't matter.
+    Pairs are in a random order that depends only on their text and the seed,
+    not on their order in the corpus or the number of workers.
 
-    Of a dev file, pairs that are empty or over-long are left out and counted,
-    nothing else: what is measured shouldn't depend on how training data is
-    cleaned. With a fraction, the dev pairs come from the cleaned corpus, and
-    count as read in dev, not in training; see `selection.dev_steps`.
+    From a dev file, only empty and over-long pairs are dropped, and counted:
+    scores shouldn't depend on how training data is cleaned. With a fraction,
+    the dev pairs come from the cleaned corpus, and count as read in dev, not in
+    training; see `selection.dev_steps`.
 
     Args:
-        train: a corpus or several, each with a weight and a tag if wanted;
-            see `WeightedCorpus.parse`. A pair of files, one a side, is in
-            a list: `[("train.en", "train.zh")]`.
+        train: one or more corpora, optionally with a weight and a tag; see
+            `WeightedCorpus.parse`. Two files, one for each side, must be in a
+            list: `[("train.en", "train.zh")]`.
         out: the target path, a folder that doesn't exist or is empty; or an
             address, see `remote`.
-        config: what differs from the preset: a `DataConfig`, in its stead;
-            `{"data": {key: value}}`; or a YAML file of that.
+        config: changes to the preset, as `{"data": {key: value}}` or a YAML
+            file of the same; or a `DataConfig` in place of a preset.
         dev: a corpus file; or the fraction of the pairs to hold out, above 0
             and below 1; or None.
         progress: called with (stage, done, total or None), in pairs.
-        preset: whose data section is taken; None or "auto": SentencePiece,
-            with one vocabulary where both languages are of one script.
-        tokenizers: a run or prepared data whose tokenizers are used, and no
-            new ones made; the configuration must be one that they fit.
-        add_tokens: tokens that `tokenizers` get where they lack them; a run
-            that starts from theirs learns them. `▁` is a space.
+        preset: name of the preset whose data section is used; None or "auto":
+            SentencePiece, with one vocabulary if both languages share a script.
+        tokenizers: a run or prepared data whose tokenizers are used instead of
+            new ones; their settings must match the configuration.
+        add_tokens: tokens that are added to `tokenizers` if missing; a run that
+            starts from theirs learns them. `▁` is a space.
         held_out: further corpus files, such as test sets, whose pairs
-            `data.remove_leaked` keeps out of training, as those of a dev
-            file; nothing else is made of them.
-        workers: processes that do the work, 1: this one; None: one a core,
-            if the corpus is large enough. Of the engine local only.
-        load: called in each worker before TensorFlow is used; anything that
-            can be pickled by its name.
-        engine: "local", this machine, or "spark", Apache Spark: the same
-            data from corpora that are larger than a machine.
-        master: the address of Spark's cluster; None: what Spark's own
-            configuration says, else all cores of this machine.
+            `data.remove_leaked` keeps out of training, like those of a dev
+            file. They have no other effect.
+        workers: number of processes, 1: only this one; None: one per core if
+            the corpus is large enough. Only for the engine "local".
+        load: called in each worker before TensorFlow is used; must be picklable
+            by name.
+        engine: "local", this machine, or "spark", Apache Spark, which makes the
+            same data from corpora that are larger than a machine.
+        master: the address of Spark's cluster; None: as in Spark's own
+            configuration, else all cores of this machine.
         terms: glossary (see `Glossary.read`) whose terms are annotated in
-            sources, as `data.term_share` says, beside phrases of the corpus.
+            sources in addition to phrases of the corpus, see `data.term_share`.
         **data: values of the data section, such as `source_language="de"`.
-            The languages have to be given, unless a preset, `tokenizers` or
-            the names of files say them: `train.de-en.tsv`, or `train.de` and
+            The languages must be given unless they follow from a preset,
+            `tokenizers` or file names: `train.de-en.tsv`, or `train.de` and
             `train.en`.
 
     Returns:
-        The prepared data; of an address only what the manifest has. Its
+        The prepared data; for an address only what is in the manifest. Its
         `report` has `cleaning` (counts for `train` and `dev`), `samples` (pairs
         that were dropped from training, by reason), `alignment_limit` (of
         scores, see `data.alignment`), `corpora` (see `Mixture.describe`),
@@ -146,10 +147,10 @@ def prepare(
         `vocabulary_sizes`, `train_unknown_share` and `dev_unknown_share`
         (unknown tokens, and bytes of characters without a token, over tokens),
         by side. A `UserWarning` names columns in scripts of other languages,
-        and `tokenizers` that know too few tokens.
+        and `tokenizers` with too many unknown tokens.
 
     Raises:
-        InputError: a value isn't accepted, a language isn't said, `out` is
+        InputError: a value isn't accepted, a language isn't known, `out` is
             taken or can't be written, a corpus file or the tokenizers can't
             be used, no pair is left, or `held_out` is given and
             `data.remove_leaked` is "none"; or a worker was killed. Nothing is
@@ -226,7 +227,7 @@ def prepare(
             name: load_tokenizer(folder / name).fingerprint()
             for name in TOKENIZERS
         }
-        # As it will be read: with lists in place of tuples.
+        # As it will be read: with lists instead of tuples.
         manifest = sealed(json.loads(json.dumps(manifest)))
         write_json(folder / MANIFEST, manifest)
     limit = manifest["report"]["alignment_limit"]
@@ -250,7 +251,7 @@ def prepare(
 
 
 def _section(config, preset, data, train, tokenizers) -> DataConfig:
-    """The data section that arguments of `prepare` make."""
+    """The data section for the arguments of `prepare`."""
     if not isinstance(config, DataConfig):
         changes = [*settings_of(config), ({"data": data}, "prepare")]
         return data_config(train, preset, changes, tokenizers)
@@ -272,13 +273,13 @@ def data_config(
     """The data section of a corpus, with its languages.
 
     Args:
-        train: the corpora of training.
-        preset: its name; None or "auto": see `prepare`.
-        changes: `{"data": {key: value}}` and where it comes from.
+        train: the training corpora.
+        preset: the preset's name; None or "auto": see `prepare`.
+        changes: pairs of `{"data": {key: value}}` and its origin.
         tokenizers: a run or prepared data whose tokenizers will be used.
 
     Raises:
-        InputError: a value isn't accepted, or a language isn't said.
+        InputError: a value isn't accepted, or a language isn't known.
     """
     name = None if preset == AUTO else preset
     taken_over = None
@@ -295,14 +296,14 @@ def data_config(
 def as_corpora(
     specs: WeightedCorpus | CorpusSpec | Iterable[WeightedCorpus | CorpusSpec],
 ) -> list[WeightedCorpus]:
-    """The corpora that are named, one or several."""
+    """Parses one or several specifications of corpora."""
     if isinstance(specs, str | os.PathLike | CorpusFile | WeightedCorpus):
         specs = [specs]
     return [WeightedCorpus.parse(spec) for spec in specs]
 
 
 def _parse_dev(dev):
-    """A corpus or None, and a fraction or None, which may be text."""
+    """Returns a corpus or None, and a fraction or None, from `dev`."""
     if dev is None:
         return None, None
     try:
@@ -326,7 +327,7 @@ def _parse_dev(dev):
 
 @dataclasses.dataclass(frozen=True)
 class _Inputs:
-    """The files that data is prepared of; of dev it may be a fraction."""
+    """The files from which data is prepared; dev may be a fraction instead."""
 
     train: list[WeightedCorpus]
     dev_file: WeightedCorpus | None
@@ -382,7 +383,7 @@ class _Inputs:
 
 
 def _open_engine(name, folder, out, config, inputs, workers, load, master):
-    """The engine of a name, as a context manager."""
+    """Opens the engine with a name, as a context manager."""
     if name not in ENGINES:
         raise InputError(
             f"unknown engine {name!r}. Accepted: {', '.join(ENGINES)}"
@@ -395,7 +396,7 @@ def _open_engine(name, folder, out, config, inputs, workers, load, master):
 
 
 def _run(pipeline, inputs, tokenizers, folder, glossary):
-    """Takes all steps, those to tokenizers if None are given.
+    """Runs all steps; tokenizers are trained only if they are None.
 
     Returns:
         `counts`, `report` and `splits` of the manifest.

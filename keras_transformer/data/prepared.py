@@ -1,4 +1,4 @@
-"""Prepared data: what is in its folder, what from, and whether it is whole."""
+"""Prepared data: reads and checks the folder that `prepare` writes."""
 
 import dataclasses
 import functools
@@ -46,16 +46,16 @@ _SECTIONS = {
 
 
 class PreparedData:
-    """Prepared data on disk; made by `prepare`.
+    """Prepared data on disk, as written by `prepare`.
 
     Attributes:
         path: the folder.
-        manifest: its `manifest.json`.
+        manifest: the content of its `manifest.json`.
         config: the data configuration.
         counts: pairs of each split: `{"train": ..., "dev": ...}`.
-        report: counts of what preparing did; see `prepare`.
+        report: counts from the preparation; see `prepare`.
         fingerprint: SHA-256 of the input files, the choice of dev and the
-            configuration: equal for data that is equal.
+            configuration: equal for equal data.
     """
 
     def __init__(
@@ -112,16 +112,16 @@ class PreparedData:
 
     @functools.cached_property
     def source_tokenizer(self) -> Tokenizer:
-        """The source's tokenizer, loaded when it is first asked for."""
+        """The source's tokenizer, loaded on first use."""
         return self._tokenizer(TOKENIZERS[0])
 
     @functools.cached_property
     def target_tokenizer(self) -> Tokenizer:
-        """The target's tokenizer, loaded when it is first asked for."""
+        """The target's tokenizer, loaded on first use."""
         return self._tokenizer(TOKENIZERS[1])
 
     def _tokenizer(self, name):
-        """A tokenizer, as it was when the data was prepared."""
+        """Loads a tokenizer; refuses one that has changed since preparation."""
         tokenizer = load_tokenizer(self.path / name)
         expected = self.manifest[TOKENIZER_FINGERPRINTS].get(name)
         if expected != tokenizer.fingerprint():
@@ -156,17 +156,17 @@ class PreparedData:
         path = self.path / self._split(split)["lengths"]["name"]
         try:
             lengths = np.load(path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:  # NumPy has many words for damage.
+        except Exception as error:  # NumPy raises many kinds of errors.
             raise InputError(f"{path}: damaged ({error})") from None
         if lengths.shape != (sum(self.shard_sizes(split)), 2):
             raise InputError(f"{path}: damaged (shape {lengths.shape})")
         return lengths
 
     def dev_pairs(self) -> Iterator[tuple[str, str]]:
-        """The cleaned text of the dev pairs; those of a file in its order."""
+        """The cleaned text of the dev pairs, in the order of a dev file."""
         if "dev" not in self.manifest["splits"]:
             return iter(())
-        # Two sides of up to so much, which cleaning may have lengthened.
+        # A line has two sides, which cleaning may have lengthened.
         longest = 4 * LINE_BYTES
         return read_pairs([self.path / DEV_PAIRS], longest)
 
@@ -174,8 +174,8 @@ class PreparedData:
         """Reads every data file and compares it with the manifest's SHA-256.
 
         Args:
-            share: (index, count): of the files only each `count`-th one, from
-                `index` on. So several hosts share the work.
+            share: (index, count): checks only every `count`-th file from
+                `index` on, so that several hosts can share the work.
 
         Raises:
             InputError: names the first file that is missing or differs.
@@ -185,7 +185,7 @@ class PreparedData:
             check_file(path, described, _REMEDY, content=True)
 
     def _files(self):
-        """Every data file with its description in the manifest."""
+        """Yields every data file with its description in the manifest."""
         for split in self.manifest["splits"].values():
             for described in files_of(split):
                 yield self.path / described["name"], described
@@ -228,13 +228,13 @@ def _read_manifest(path):
 
 
 def files_of(split: dict) -> list[dict]:
-    """The files of a split, as its manifest lists them."""
+    """The descriptions of a split's files in the manifest."""
     text = [split["text"]] if "text" in split else []
     return [split["lengths"], *split["shards"], *text]
 
 
 def few_pairs(data: PreparedData) -> str | None:
-    """A sentence about data too small for a model of its own, or None."""
+    """A warning about too little data to train a new model, or None."""
     pairs = data.counts["train"]
     if pairs >= _FEW_PAIRS:
         return None
@@ -252,7 +252,7 @@ def few_pairs(data: PreparedData) -> str | None:
 
 
 def sealed(manifest: dict) -> dict:
-    """A manifest with a checksum of all else that it has."""
+    """A manifest with a checksum of its other content."""
     content = {key: manifest[key] for key in manifest if key != _SEAL}
     text = json.dumps(content, sort_keys=True)
     return {**content, _SEAL: digest(text.encode())}
@@ -261,7 +261,7 @@ def sealed(manifest: dict) -> dict:
 def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
     """Each file, in order: `name`, `bytes`, `sha256`, `weight` and `tag`.
 
-    Those of the last two that are none are left out.
+    Default values of the last two are omitted.
 
     Raises:
         InputError: a file can't be read, or could be read only once.
@@ -285,15 +285,15 @@ def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
 def fingerprint(
     described: dict, config: DataConfig, tokenizers: Iterable[str] = ()
 ) -> str:
-    """SHA-256 of all that decides the prepared ids.
+    """SHA-256 of everything that determines the prepared ids.
 
     Args:
-        described: the input as manifests have it: `describe_corpora` of
-            `train`, of `held_out`, if there are such files, and of `dev`,
-            which may be a fraction or None.
+        described: the manifest's `input`: `describe_corpora` of `train`, of
+            `held_out`, if there are such files, and of `dev`, which may be a
+            fraction or None.
         config: the data configuration.
-        tokenizers: fingerprints of those that were there before; none for
-            those that follow from the rest.
+        tokenizers: fingerprints of existing tokenizers; empty if they are
+            trained, as they follow from the rest then.
     """
 
     def contents(files):

@@ -1,9 +1,9 @@
 """Records: pairs of ids on disk, TFRecord shards of `tf.train.Example`.
 
 Each record has the plain ids of one pair, `source_ids` and `target_ids`,
-without start and end. Beside the shards of a split is its lengths file,
-int32 `(N, 2)` in the order of the records, from which the number of batches
-follows without reading a shard.
+without start and end. Each split also has a lengths file, int32 `(N, 2)` in the
+order of the records, from which the number of batches is computed without
+reading a shard.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FEATURES = {
 
 
 class Ids(NamedTuple):
-    """The ids of some sentences, one after the other.
+    """The ids of some sentences, concatenated.
 
     Attributes:
         values: int32 `(M,)`.
@@ -41,35 +41,35 @@ class Ids(NamedTuple):
 
     @classmethod
     def of(cls, ragged: tf.RaggedTensor) -> Ids:
-        """Those of a RaggedTensor int32 `(N, None)`."""
+        """Converts a RaggedTensor int32 `(N, None)`."""
         values, lengths = ragged.flat_values, ragged.row_lengths()
         return cls(values.numpy(), lengths.numpy())
 
     @classmethod
     def joined(cls, parts: Sequence[Ids]) -> Ids:
-        """The sentences of several, one after the other."""
+        """Concatenates the sentences of several `Ids`."""
         values = [np.empty(0, np.int32), *(part.values for part in parts)]
         lengths = [np.empty(0, np.int64), *(part.lengths for part in parts)]
         return cls(np.concatenate(values), np.concatenate(lengths))
 
     def take(self, indices: np.ndarray) -> Ids:
-        """The sentences of these indices, int `(K,)`, in their order."""
+        """Selects sentences by their indices, int `(K,)`, in that order."""
         starts = np.cumsum(self.lengths) - self.lengths
         lengths = self.lengths[indices]
-        # How far each sentence moves.
+        # The offset by which each sentence moves.
         shifts = starts[indices] - (np.cumsum(lengths) - lengths)
         sources = np.arange(lengths.sum()) + np.repeat(shifts, lengths)
         return Ids(self.values[sources], lengths)
 
     def only(self, kept: np.ndarray) -> Ids:
-        """The sentences of which bool `(N,)` is True."""
+        """Selects the sentences where `kept`, bool `(N,)`, is True."""
         if kept.all():
             return self
         values = self.values[np.repeat(kept, self.lengths)]
         return Ids(values, self.lengths[kept])
 
     def parts(self, bounds: list[int]) -> Iterator[Ids]:
-        """Yields the sentences between the bounds, indices that rise."""
+        """Yields the sentences between each two bounds, ascending indices."""
         offsets = np.append(0, np.cumsum(self.lengths))[bounds].tolist()
         for i in range(len(bounds) - 1):
             yield Ids(
@@ -84,7 +84,7 @@ def shard_name(split: str, shard: int, shards: int) -> str:
 
 
 def count_shards(pairs: float) -> int:
-    """How many shards have so many pairs."""
+    """The number of shards for a number of pairs."""
     return math.ceil(pairs / SHARD_PAIRS)
 
 
@@ -112,7 +112,7 @@ def write_shard(
                 lengths = [side.lengths for side in sides]
                 tables.append(np.stack(lengths, axis=1).astype(np.int32))
     except tf.errors.OpError as error:
-        # TensorFlow's errors can't be sent from process to process.
+        # TensorFlow's errors can't be pickled for another process.
         full = error.error_code == tf.errors.RESOURCE_EXHAUSTED
         number = errno.ENOSPC if full else errno.EIO
         raise OSError(number, disk_error(error), str(path)) from None
@@ -125,7 +125,7 @@ def join_lengths(
     """Joins the lengths of a split's shards to its lengths file.
 
     Args:
-        folder: where the shards are, and the file goes.
+        folder: of the shards, and of the new file.
         split: "train" or "dev".
         lengths: `.npy` files of what `write_shard` returns, shard by shard.
 
@@ -147,8 +147,8 @@ def join_lengths(
 
 
 def serialize(sources: Ids, targets: Ids) -> Iterator[bytes]:
-    """Pairs of plain ids as records, the bytes of a `tf.train.Example` each."""
-    example = tf.train.Example()  # A new one for each takes longer.
+    """Yields pairs of plain ids as records, serialized `tf.train.Example`s."""
+    example = tf.train.Example()  # Reused, because new ones take longer.
     sides = [example.features.feature[name].int64_list for name in _FEATURES]
     bounds = list(range(len(sources.lengths) + 1))
     pairs = zip(sources.parts(bounds), targets.parts(bounds), strict=True)

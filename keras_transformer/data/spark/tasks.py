@@ -1,4 +1,4 @@
-"""Tasks on Spark's workers: Arrow's batches or tables in, such out.
+"""Tasks on Spark's workers, from and to Arrow batches or tables.
 
 They run in Python processes that have this package installed.
 """
@@ -35,7 +35,7 @@ LINES_SCHEMA = "block long, lines long"
 REWRITTEN_SCHEMA = "place long, source string, target string, counts string"
 COUNTED_SCHEMA = "token string, n long"
 ENCODED_SCHEMA = "shard long, result binary"
-# What `clean` gives: pairs, or a report alone.
+# Columns of the result of `clean`: pairs, or only a report.
 _CLEANED = {
     **dict.fromkeys(COLUMNS, pa.int64()),
     **dict.fromkeys(("source", "target", "report"), pa.string()),
@@ -47,7 +47,7 @@ CLEANED_SCHEMA = ", ".join(
 
 
 def ends_of_block(block: int, size: int | None) -> tuple[int, int | None]:
-    """The bytes from which, and before which, lines of a block begin."""
+    """The first byte of a block, and the end before which its lines begin."""
     return (0, None) if size is None else (block * size, (block + 1) * size)
 
 
@@ -57,10 +57,10 @@ def count_lines(
     """Counts the lines of blocks of a file.
 
     Args:
-        batches: of `id`, the numbers of blocks.
-        corpus: that the file is of.
+        batches: have `id`, the numbers of blocks.
+        corpus: to which the file belongs.
         path: of the file.
-        size: bytes of a block; None: all.
+        size: bytes of a block; None: the whole file.
 
     Yields:
         rows of `LINES_SCHEMA`.
@@ -82,18 +82,18 @@ def clean(
 ) -> Iterator[pa.RecordBatch]:
     """Cleans parts of corpora.
 
-    An error is reported and not raised, so that the corpus' first one is
-    raised, whichever worker is first.
+    Errors are reported rather than raised, so that the caller can raise the
+    first one in the order of the corpora.
 
     Args:
-        batches: of `id`, indices of parts.
-        parts: all of them.
-        corpora: of which they are.
+        batches: have `id`, indices of parts.
+        parts: all parts.
+        corpora: to which the parts belong.
         config: of the data.
 
     Yields:
-        the pairs that are kept, and rows with a `report`: JSON of the corpus,
-        a line, pairs read and dropped, samples, and an error's message or None.
+        the kept pairs, and rows with a `report`: JSON of the corpus, a line,
+        pairs read and dropped, samples, and an error's message or None.
     """
     tasks = CorpusTasks(pathlib.Path(), config)
     for batch in batches:
@@ -122,15 +122,15 @@ def _cleaned_batch(rows, count):
 
 
 def rewrite(batches: Batches, rewrite: Rewrite) -> Iterator[pa.RecordBatch]:
-    """Makes the text of pairs that is trained on.
+    """Rewrites the text of pairs for training.
 
     Args:
-        batches: of `place`, `source` and `target`.
-        rewrite: of each pair.
+        batches: have `place`, `source` and `target`.
+        rewrite: applied to each pair.
 
     Yields:
-        rows of `REWRITTEN_SCHEMA`; the first has the counts of all that come
-        with it, as JSON.
+        rows of `REWRITTEN_SCHEMA`; the first row of each batch has the batch's
+        counts, as JSON.
     """
     for batch in batches:
         columns = batch.to_pydict()
@@ -155,10 +155,10 @@ def rewrite(batches: Batches, rewrite: Rewrite) -> Iterator[pa.RecordBatch]:
 def count_tokens(
     batches: Batches, config: DataConfig, side: str, set_up: Callable[[], None]
 ) -> Iterator[pa.RecordBatch]:
-    """Counts the tokens of a side that has a vocabulary.
+    """Counts the tokens of a side with a lookup tokenizer.
 
     Args:
-        batches: that have a column of the name of the side.
+        batches: have a column with the name of the side.
         config: of the data.
         side: "source" or "target".
         set_up: called before TensorFlow is used.
@@ -186,10 +186,10 @@ class Encoder:
         config: of the data.
         split: of the shards.
         shards: of the split.
-        files: those of both tokenizers and, if wanted, the model of the filter
-            `alignment`, by their paths in prepared data.
+        files: content of both tokenizers' files and, if used, of the model of
+            the filter `alignment`, by their paths in prepared data.
         out: the folder of the prepared data, on a file system that all
-            workers share, or an address; files are put there.
+            workers share, or an address; files are written there.
         set_up: called before TensorFlow is used.
     """
 
@@ -204,7 +204,8 @@ class Encoder:
         """Writes a shard.
 
         Args:
-            table: of `shard`, one number, `place`, `source` and `target`.
+            table: has `shard`, always the same number, `place`, `source` and
+                `target`.
 
         Returns:
             a row of `ENCODED_SCHEMA`: the shard's `EncodedShard`, pickled.
@@ -226,7 +227,7 @@ class Encoder:
 
     @functools.cached_property
     def _worker(self):
-        """A folder of this worker's, and what does tasks there."""
+        """A temporary folder of this worker, and its `CorpusTasks`."""
         self.set_up()
         temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(temporary.name)
