@@ -1,1 +1,1 @@
-"""Documents: the texts of a file to translate, and the file with others."""
+"""Documents: extract the texts of a file, and write it with translations."""

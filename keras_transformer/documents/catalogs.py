@@ -1,10 +1,10 @@
-"""Catalogs of messages: gettext's .po, and .xliff and .tmx of translators.
+"""Message catalogs: gettext's .po, and translators' .xliff and .tmx.
 
-Only what has no translation yet, or a fuzzy one, is translated, unless all is
-requested. A translation whose placeholders aren't those of its source is left
-out, as the program that shows it would fail. What is written to .po and .xliff
-is marked for a person to check. Elements within a text, such as `<g>` and
-`<ph>`, are tags of it.
+By default only messages without a translation, or with a fuzzy one, are
+translated. A translation whose placeholders differ from those of its source is
+left out, as the program that shows it would fail. Translations in .po and
+.xliff are marked for review. Elements within a text, such as `<g>` and `<ph>`,
+are tags of the text.
 
 References: GNU gettext manual, "PO Files"; XLIFF 1.2 and 2.1 (OASIS); TMX 1.4b.
 """
@@ -37,11 +37,11 @@ from keras_transformer.system.files import read_bytes
 
 _PLACEHOLDERS_CHANGED = "with changed placeholders"
 _CHOICES = "of a choice by number or kind"
-# Elements whose content is text; that of others is a code.
+# Inline elements whose content is text; the content of others is code.
 _AROUND_TEXT = ("g", "hi", "mrk", "pc")
-# Codes that begin something, and those that end it.
+# Codes that begin a pair, and the codes that end it.
 _ENDS = {"bpt": "ept", "bx": "ex", "sc": "ec", "sm": "em"}
-# States of XLIFF 1.2 and 2 in which a target is none yet.
+# States of XLIFF 1.2 and 2 in which the target isn't a translation yet.
 UNTRANSLATED = {"new", "needs-translation", "initial"}
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _LANG, _SPACE = f"{_XML}lang", f"{_XML}space"
@@ -50,11 +50,12 @@ _LANG, _SPACE = f"{_XML}lang", f"{_XML}space"
 def keeps_placeholders(source: str, translation: str) -> bool:
     """True if a translation has the placeholders of its source.
 
-    Their order counts where a program reads them so: `%s` and `%d`.
+    The order must be the same for those that programs read by position, such as
+    `%s` and `%d`.
     """
     found, kept = (
         (
-            # Braces also where they hold what no placeholder does.
+            # All braces count, also those that aren't placeholders.
             collections.Counter([*re.findall(r"[{}]", text), *marks]),
             conversions_in_order(marks),
         )
@@ -65,7 +66,7 @@ def keeps_placeholders(source: str, translation: str) -> bool:
 
 
 def _is_choice(text):
-    """True if all words of a text are in ICU's choice, which is one mark."""
+    """True if all words of a text are in an ICU choice, which is one mark."""
     has_choice = re.search(r"\{\s*\w+\s*,\s*(?:plural|select|choice)", text)
     return has_choice and not any(
         map(str.isalpha, markup_pattern().sub("", text))
@@ -77,8 +78,7 @@ class _Catalog:
 
     Args:
         path: of the file.
-        languages: tags of the messages and of the translations; None: not
-            known.
+        languages: tags of the messages and of the translations; None: unknown.
         overwrite: whether messages with a translation are translated, too.
 
     Attributes:
@@ -111,7 +111,7 @@ class _Catalog:
         return [self._content()]
 
     def _read(self, path, languages, overwrite) -> Iterator[tuple[str, Any]]:
-        """Yields what is to be translated, and its place."""
+        """Yields the texts to translate, and the place of each."""
         raise NotImplementedError
 
     def _fill(self, place, text):
@@ -122,22 +122,22 @@ class _Catalog:
 
 
 def _require_language(path, name, found, wanted):
-    """Refuses a file that says another language than the model's."""
+    """Refuses a file that declares another language than the model's."""
     tags = [str(found).partition("@")[0], wanted]  # gettext's "sr@latin"
     if all(map(is_tag, tags)) and not same_language(*tags):
         raise InputError(f"{path}: {name} must be {wanted}. Received: {found}")
 
 
-# Not after a backslash that is one itself.
+# Escapes for bytes, after an even number of backslashes.
 _BYTES = re.compile(
     r"(?<!\\)((?:\\\\)*)((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}|a))+)"
 )
 
 
 class GettextCatalog(_Catalog):
-    """A .po file; what is translated is marked as fuzzy.
+    """A .po file; its new translations are marked as fuzzy.
 
-    A header that leaves the language open gets it.
+    An empty `Language` in the header is filled in.
 
     Raises:
         InputError: polib isn't installed, or the file is damaged or of
@@ -172,9 +172,10 @@ class GettextCatalog(_Catalog):
                     yield text, (entry, open_.intersection(forms))
 
     def _needs_number(self, entry, one):
-        """True if 1's form is another number's too, and its text names none.
+        """True if the form for 1 is also used for other numbers, but the
+        singular text lacks the number.
 
-        Such as 21 of Russian and all of Chinese.
+        For example for 21 in Russian, and for all numbers in Chinese.
         """
         texts = entry.msgid, entry.msgid_plural
         one_marks, marks = (len(find_marks(text)) for text in texts)
@@ -198,11 +199,11 @@ class GettextCatalog(_Catalog):
 
 
 def parse_po(content: str, path: str | os.PathLike) -> Any:
-    """polib's object of a .po file.
+    """Parses a .po file to polib's object.
 
     Raises:
-        InputError: polib isn't installed, or the file is damaged; `path` says
-            which one it is.
+        InputError: polib isn't installed, or the file is damaged; the message
+            has `path`.
     """
     polib = installed("polib")
 
@@ -211,14 +212,15 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
         values = [int(h, 16) if h else int(o or "7", 8) % 256 for h, o in codes]
         return match[1] + polib.escape(bytes(values).decode(errors="replace"))
 
-    # polib knows no numbers of bytes, such as those of a terminal's colours.
+    # polib doesn't decode escapes for bytes, such as those of terminal colours.
     content = re.sub(
         r"(?m)^[^#].*",
         lambda line: _BYTES.sub(unescaped, line[0]),
         content,
     )
     with tempfile.NamedTemporaryFile() as file:
-        # Of a content polib opens what it names, and has other line ends.
+        # In a file: polib opens a content that is also a path, and splits its
+        # lines differently.
         file.write(content.encode())
         file.flush()
         try:
@@ -229,7 +231,7 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
             raise InputError(f"{path}: damaged .po file {reason}") from None
     for entry in catalog:
         if bool(entry.msgid_plural) != bool(entry.msgstr_plural):
-            # polib would write no msgid_plural that is empty.
+            # polib doesn't write an empty msgid_plural.
             lacks = "msgstr[0]" if entry.msgid_plural else "msgid_plural"
             raise InputError(
                 f"{path}: damaged .po file (no {lacks} of {shown(entry.msgid)})"
@@ -238,9 +240,9 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
 
 
 def plural_form(catalog: Any, entry: Any, number: int) -> int:
-    """The form of a message that a number takes, by the catalog's header.
+    """The plural form of a message for a number, by the catalog's header.
 
-    Where the header has no rule for it: the first for one, the last for others.
+    Without a rule in the header: the first form for 1, the last for others.
     """
     rule = re.search(
         r"plural\s*=([^;]+)", catalog.metadata.get("Plural-Forms", "")
@@ -256,15 +258,15 @@ def plural_form(catalog: Any, entry: Any, number: int) -> int:
 
 
 class _XmlCatalog(_Catalog):
-    """A catalog in XML; without entities and other files."""
+    """A catalog in XML, read without resolving entities or other files."""
 
     def _read_xml(self, path):
-        """The root of the tree."""
+        """Parses the file and returns the root element."""
         etree = installed("lxml.etree", "lxml")
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, load_dtd=False
         )
-        # lxml decodes it, as its declaration says.
+        # As bytes, because lxml decodes them by the XML declaration.
         content = read_bytes(path, largest=LARGEST)
         try:
             root = etree.fromstring(content, parser)
@@ -283,7 +285,7 @@ class XliffCatalog(_XmlCatalog):
     """An XLIFF file of version 1.2 or 2; targets are marked for review.
 
     Raises:
-        InputError: lxml isn't installed, or the file is damaged or of other
+        InputError: lxml isn't installed, or the file is damaged or has other
             languages.
     """
 
@@ -322,7 +324,7 @@ class XliffCatalog(_XmlCatalog):
                     "ancestor-or-self::*[@xml:space='preserve']"
                 )
                 if "\n" in text and not kept:
-                    text = " ".join(text.split())  # The file's own lines.
+                    text = " ".join(text.split())  # Line breaks of the file.
                 yield text, (unit, source, target, inline)
 
     def _fill(self, place, text):
@@ -332,18 +334,18 @@ class XliffCatalog(_XmlCatalog):
         _replace(target, text, inline)
         if self._is_2:
             unit.set("state", "translated")
-            unit.attrib.pop("subState", None)  # Of the state that was.
+            unit.attrib.pop("subState", None)  # It qualified the old state.
         else:
             _child(unit, "target").set("state", "needs-review-translation")
             unit.attrib.pop("approved", None)
 
 
 class TmxCatalog(_XmlCatalog):
-    """A TMX file; units without the target's language get it.
+    """A TMX file; translations are added to units without the target language.
 
     Raises:
         InputError: lxml isn't installed, the languages aren't known, or the
-            file is damaged or has no unit in the source's language.
+            file is damaged or has no text in the source language.
     """
 
     def _read(self, path, languages, overwrite):
@@ -394,7 +396,7 @@ def _name(element):
 
 
 def _child(element, name):
-    """The first child of a name; None if there is none."""
+    """The first child with a name; None if there is none."""
     return element.find(f"{{*}}{name}")
 
 
@@ -403,7 +405,7 @@ def _text(element):
 
 
 def _has_text(element):
-    """True if an element, or one around text in it, has text of its own."""
+    """True if an element, or an inline element around text, has text."""
     own = [element.text, *(child.tail for child in element)]
     return any(text and text.strip() for text in own) or any(
         _is_around_text(child) and _has_text(child) for child in element
@@ -413,7 +415,7 @@ def _has_text(element):
 def _is_around_text(element):
     """True if the content of an element is text, which may be translated."""
     return (
-        isinstance(element.tag, str)  # A comment has no name.
+        isinstance(element.tag, str)  # The tag of a comment isn't a string.
         and _name(element) in _AROUND_TEXT
         and element.get("mtype") != "protected"
         and element.get("translate") != "no"
@@ -421,7 +423,7 @@ def _is_around_text(element):
 
 
 def _ends_of(parent):
-    """The codes in an element that end something, by those that begin it."""
+    """The codes in an element that end a pair, by those that begin it."""
     ends: dict[Any, Any] = {}
     later: dict[tuple, Any] = {}
     for code in reversed(parent):
@@ -434,13 +436,13 @@ def _ends_of(parent):
 
 
 def _pair(code):
-    """What both codes of a pair have."""
+    """The identifier that both codes of a pair have."""
     names = ("rid", "i", "startRef", "id")
     return next(filter(None, map(code.get, names)), None)
 
 
 def _tagged(element):
-    """The text of an element with tags such as `<x1>`, and their elements."""
+    """The text of an element with tags such as `<x1>`, and tags' elements."""
     name = unused_tag(_text(element))
     elements: dict[str, Any] = {}
 
@@ -466,7 +468,7 @@ def _tagged(element):
 
 
 def _replace(element, text, elements):
-    """Puts a text with tags, copies of these elements, into an element."""
+    """Replaces an element's content by a text, copying elements for tags."""
     for child in list(element):
         element.remove(child)
     element.text = ""
@@ -498,14 +500,14 @@ def _append(parent, text):
 
 
 def _state(unit):
-    """Of XLIFF 2 the segment's, before it the target's; None: not given."""
+    """The state of a segment (XLIFF 2) or its target (1.2); None: not given."""
     return unit.get("state") or _child(unit, "target").get("state")
 
 
 def _segments(unit):
     """Yields the source of each segment of a unit, and its target or None.
 
-    They are one, but in XLIFF 1.2 where a program has divided the source.
+    A unit is one segment, unless a program has divided the source (XLIFF 1.2).
     """
     source, target = _child(unit, "source"), _child(unit, "target")
     divided = _child(unit, "seg-source")
@@ -536,13 +538,13 @@ def _new_target(unit, source):
         target = whole.makeelement(whole.tag[: -len("source")] + "target")
         if _SPACE in whole.attrib:
             target.set(_SPACE, whole.get(_SPACE))
-        # The schema has the source's segments before the target.
+        # By the schema, the target comes after the source's segments.
         divided = _child(unit, "seg-source")
         before = whole if divided is None else divided
         target.tail = before.tail
         before.addnext(target)
     elif is_segment and not _marks(target):
-        target[:], target.text = [], None  # A copy of the source.
+        target[:], target.text = [], None  # It was blank, without segments.
     if not is_segment:
         return target
     segment = copy.deepcopy(source)
@@ -557,7 +559,7 @@ def _variants(unit):
 
 def language_of(variant: Any) -> str:
     """The language of an element of TMX, "" if it has none."""
-    # TMX before 1.4 has an attribute of its own.
+    # TMX before 1.4 has an attribute `lang` without a namespace.
     return variant.get(_LANG) or variant.get("lang") or ""
 
 

@@ -1,4 +1,4 @@
-"""Document: the contract of all file formats."""
+"""Document: the interface of all file formats."""
 
 import importlib
 import pathlib
@@ -9,34 +9,34 @@ from typing import Protocol
 from keras_transformer.errors import InputError, not_installed
 from keras_transformer.system.files import read_bytes
 
-# Bytes of a file that is held in memory with all its texts.
+# Maximum bytes of a file that is held in memory with all its texts.
 LARGEST = 256 << 20
 
 
 class Document(Protocol):
-    """A file's texts, in its order, and how the file is written again.
+    """A file's texts in order, and a writer of the translated file.
 
-    What isn't text (time codes, keys, comments, attributes) is kept.
+    Everything else (time codes, keys, comments, attributes) is kept.
     """
 
     @property
     def texts(self) -> Collection[str]:
-        """The texts to translate. One may have several lines."""
+        """The texts to translate. A text may have several lines."""
 
     @property
     def skipped(self) -> Mapping[str, int]:
         """Texts of the file that aren't translated, by reason."""
 
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
-        """The file with translations, as many as `texts`, in their order.
+        """Writes the file with the translations of `texts`, in their order.
 
         Yields:
-            its content, in parts.
+            the content of the file, in parts.
         """
 
 
 def read_text(path: pathlib.Path) -> str:
-    """The text of a UTF-8 file, its line ends and byte order mark as they are.
+    """Reads a UTF-8 file; keeps its line ends and byte order mark.
 
     Raises:
         InputError: it can't be read, is larger than 256 MiB or isn't UTF-8.
@@ -51,10 +51,10 @@ def read_text(path: pathlib.Path) -> str:
 
 
 def decoded(line: bytes, where: str) -> str:
-    """A line as text.
+    """Decodes a line.
 
     Raises:
-        InputError: it isn't UTF-8; `where` says which line it is.
+        InputError: it isn't UTF-8; the message has `where`, the line's place.
     """
     try:
         return line.decode()
@@ -66,11 +66,11 @@ def decoded(line: bytes, where: str) -> str:
 
 
 def installed(module: str, package: str | None = None) -> ModuleType:
-    """A library of the extra `files`.
+    """Imports a library of the extra `files`.
 
     Args:
-        module: its name.
-        package: what is installed, if it has another name.
+        module: the module's name.
+        package: the name of its package, if that differs.
 
     Raises:
         InputError: it isn't installed.

@@ -1,4 +1,4 @@
-"""Formats of documents, by the ending of a file's name."""
+"""Formats of documents, by file name suffix."""
 
 import functools
 import pathlib
@@ -28,7 +28,7 @@ _SUFFIXES = {
     ".xhtml": "html",
     ".xlf": "xliff",
 }
-# Of documents that would be damaged line by line.
+# Suffixes of documents that translating line by line would damage.
 UNREAD = set(
     ".adoc .arb .asciidoc .ass .dfxp .dita .docbook .ftl .ini .ipynb .json "
     ".json5 .jsonc .jsx .lrc .mdown .mdx .mkd .odt .org .php .plist "
@@ -59,7 +59,7 @@ FORMATS = (LINES, *sorted((*_WITH_FIELD, *_CATALOGS, *_OTHERS)))
 
 
 def format_of(path: pathlib.PurePath) -> str:
-    """The format of a file by its name; `LINES` of any other name."""
+    """The format of a file by its name; `LINES` if the suffix is unknown."""
     suffix = path.suffix.lower()
     named = _SUFFIXES.get(suffix, suffix[1:])
     return named if named in FORMATS else LINES
@@ -76,15 +76,15 @@ def open_document(
 
     Args:
         path: of the file.
-        format: one of `FORMATS` but `LINES`.
-        languages: tags of the source and the target; None: not known.
-        field: the column or key of a format that has such.
-        overwrite: whether what a catalog has translations of is translated,
-            too.
+        format: one of `FORMATS` except `LINES`.
+        languages: tags of the source and the target; None: unknown.
+        field: the column or key, for a format with columns or keys.
+        overwrite: whether texts that already have a translation in a catalog
+            are translated, too.
 
     Raises:
-        InputError: the file isn't of the format, an option isn't of it, or a
-            library is missing.
+        InputError: the file doesn't have the format, the format doesn't have an
+            option, or a library is missing.
     """
     if field and format not in _WITH_FIELD:
         raise InputError(

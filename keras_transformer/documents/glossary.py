@@ -1,9 +1,9 @@
-"""Glossary: terms, each with the translation that is wanted.
+"""Glossary: terms, each with its required translation.
 
 References: Dinu et al. 2019, "Training Neural Machine Translation to Apply
-Terminology Constraints", whose form "append" `annotated` writes; Bergmanis and
-Pinnis 2021, "Facilitating Terminology Translation with Target Lemma
-Annotations", for terms that come out inflected.
+Terminology Constraints", for the form "append", which `annotated` writes;
+Bergmanis and Pinnis 2021, "Facilitating Terminology Translation with Target
+Lemma Annotations", for terms that the model inflects.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ from keras_transformer.symbols import (
 
 _ACCEPTED = "Accepted: SOURCE, tab, TARGET, which is empty if SOURCE stays"
 _LONGEST = 200  # characters of a term
-_MOST_WORDS = 32  # of a term, as all sizes of terms are tried at each word
-# Scripts without spaces: each of their characters is a word.
+_MOST_WORDS = 32  # of a term, as all lengths of terms are tried at each word
+# Scripts without spaces, in which each character is a word.
 _UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007"
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
-# Of a word: the ending that a form of it may lack, and have more.
+# Inflected forms of a word: the letters that the stem keeps at least, and that
+# a form may lose at the end, or have in addition.
 _FEWEST_LETTERS, _LOST, _MORE = 4, 2, 3
 
-# Characters that are another's in other texts, and a hyphen that isn't seen.
+# Spelling variants of characters, and the invisible soft hyphen.
 _SPELLED = str.maketrans("’\u2010\u2011", "'--", "\u00ad")
 
-# What it is to be translated by isn't blank.
+# An annotated term, whose translation isn't blank.
 _ANNOTATED = re.compile(
     rf"({OPENING_SYMBOL}|){TERM_START}([^⟨⟩]*)"
     rf"{TERM_TARGET}(\s*[^⟨⟩\s][^⟨⟩]*){TERM_END}"
@@ -51,11 +52,11 @@ _ANNOTATED = re.compile(
 
 
 class Word(NamedTuple):
-    """A word or a mark of punctuation in a text.
+    """A word or a punctuation character in a text.
 
     Attributes:
-        start, end: its place, characters.
-        barrier: True for markup, which no term goes over.
+        start, end: its range of characters.
+        barrier: True for markup, which terms don't cross.
     """
 
     start: int
@@ -67,8 +68,8 @@ class Found(NamedTuple):
     """A term in a text.
 
     Attributes:
-        start, end: its place, characters.
-        target: the translation that is wanted; "": it stays as it is.
+        start, end: its range of characters.
+        target: the required translation; "": it isn't translated.
     """
 
     start: int
@@ -79,9 +80,9 @@ class Found(NamedTuple):
 def words_of(text: str) -> list[Word]:
     """The words of a text, in order.
 
-    A hyphen or a dot within a word is part of it: `file.txt`, and so is the end
-    of `C++` and `F#`. In scripts that put no spaces between words each
-    character is one.
+    A hyphen or a dot within a word is part of it, as in `file.txt`, and so are
+    the endings of `C++` and `F#`. In scripts without spaces between words, each
+    character is a word.
     """
     return [
         Word(match.start(), match.end(), match.lastgroup == "markup")
@@ -91,7 +92,7 @@ def words_of(text: str) -> list[Word]:
 
 @functools.cache
 def _pattern():
-    # Marks are vowels of some scripts, which Python takes for no letters.
+    # Combining marks include vowels of some scripts, which \w doesn't match.
     points = range(0x300, min(0x20000, sys.maxunicode))
     marks = "".join(
         character
@@ -109,16 +110,15 @@ def _pattern():
 
 
 class Glossary:
-    """Finds terms: the longest first, by whole words, none within markup.
+    """Finds terms: the longest first, by whole words, and not within markup.
 
-    A term without capitals is found in any case, another one as it is
-    written.
+    A term without capitals matches any case, other terms only their own.
 
     Args:
-        terms: pairs of a term and its translation; "": it stays as it is.
+        terms: pairs of a term and its translation; "": it isn't translated.
 
     Raises:
-        InputError: one is no such pair, or a term has two translations.
+        InputError: an item isn't such a pair, or a term has two translations.
 
     Example:
         >>> glossary = Glossary([("cell", "Zelle"), ("cell range", "Bereich")])
@@ -128,17 +128,17 @@ class Glossary:
 
     def __init__(self, terms: Iterable[tuple[str, str]]) -> None:
         self._targets: dict[str, str] = {}
-        # Of terms by their first word, in lower case: how many words they have.
+        # Numbers of words of terms, by the terms' first word in lower case.
         self._sizes: dict[str, list[int]] = {}
         for number, term in enumerate(terms, 1):
             self._add(term, f"term {number}")
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> Glossary:
-        """The glossary of a TSV file: term, translation, what isn't read.
+        """Reads a TSV file of terms and translations; ignores other columns.
 
         Raises:
-            InputError: it can't be read, or a line is no term.
+            InputError: it can't be read, or a line isn't a term.
         """
         glossary = cls(())
         lines = read_text(pathlib.Path(path)).removeprefix("\ufeff").split("\n")
@@ -152,7 +152,7 @@ class Glossary:
 
     @classmethod
     def of(cls, terms: Terms) -> Glossary:
-        """The glossary of what a caller gave.
+        """Creates a glossary from any of the forms of `Terms`.
 
         Raises:
             InputError: see `read` and the class.
@@ -197,7 +197,7 @@ class Glossary:
 
         Args:
             text: the text.
-            placeholders: regular expressions of markup beside the usual.
+            placeholders: regular expressions of additional markup.
         """
         words = words_of(text)
         if placeholders:
@@ -212,7 +212,7 @@ class Glossary:
         return found
 
     def _at(self, text, words, index):
-        """How many words the term at a word has, 0 for none; its target."""
+        """The number of words of the term at a word, or 0, and its target."""
         for size in self._sizes.get(_folded(text, words[index]), ()):
             chosen = words[index : index + size]
             if len(chosen) < size or any(word.barrier for word in chosen):
@@ -246,7 +246,7 @@ def _is_term(term):
 
 
 def _key(text, words):
-    """What is the same for a term with and without spaces: Excel表格."""
+    """A key that doesn't depend on spaces between words, as in Excel表格."""
     return " ".join(_word(text, word) for word in words)
 
 
@@ -255,17 +255,17 @@ def _folded(text, word):
 
 
 def _word(text, word):
-    """A word as it is compared, however it is encoded."""
+    """A word in the spelling and encoding in which words are compared."""
     return _composed(text[word.start : word.end]).translate(_SPELLED)
 
 
 def _composed(text):
-    """A text with its letters and accents as one character each."""
+    """A text whose letters and accents are composed to one character."""
     return unicodedata.normalize("NFC", text)
 
 
 def _outside(words, marks):
-    """Words, those that a mark has a part of as barriers."""
+    """Words, of which those that overlap a mark are barriers."""
     rest = iter(marks)
     mark = next(rest, None)
     found = []
@@ -278,14 +278,15 @@ def _outside(words, marks):
 
 
 def annotated(text: str, terms: Iterable[Found]) -> str:
-    """A text whose terms have their translations beside them.
+    """Annotates the terms of a text with their translations.
 
-    `⟨t⟩cell⟨=⟩Zelle⟨/t⟩`: a model that was trained with such takes the
-    translation, and inflects it as its sentence does.
+    `⟨t⟩cell⟨=⟩Zelle⟨/t⟩`: a model trained with annotations uses the
+    translation, and inflects it to fit the sentence.
 
     Args:
         text: the source.
-        terms: in it, in order. One that stays is its own translation.
+        terms: its terms, in order. A term with target "" is its own
+            translation.
     """
     parts, end = [], 0
     for term in terms:
@@ -299,11 +300,11 @@ def annotated(text: str, terms: Iterable[Found]) -> str:
 
 
 def annotated_where_missing(text: str, translation: str | None = None) -> str:
-    """A text whose terms are annotated only if a translation lacks them.
+    """Removes annotations of terms that a translation has already.
 
     Args:
         text: with annotated terms.
-        translation: of it; None: no term stays annotated.
+        translation: of the text; None: all annotations are removed.
     """
 
     def term(match):
@@ -314,21 +315,21 @@ def annotated_where_missing(text: str, translation: str | None = None) -> str:
 
 
 def missing_terms(text: str, translation: str) -> set[str]:
-    """What annotated terms of a text are to be translated by, but aren't."""
+    """The required translations of a text's terms that a translation lacks."""
     wanted = {target for _, _, target in _ANNOTATED.findall(text)}
     return {term for term in wanted if not has_form(translation, term)}
 
 
 def with_wanted_terms(masked: Masked, translation: str) -> str:
-    """A translation with what its annotated terms are to be translated by.
+    """A translation in which annotated terms have their required translation.
 
-    The model's own words between a term's symbols stay if they have it in any
-    form. Nothing is put between symbols that have no words, or other symbols,
-    between them: there the model found no place for the term.
+    The model's own words between a term's symbols are kept if they contain the
+    required translation in any form. Symbols with no words or with other
+    symbols between them are left alone: the model found no place for the term.
 
     Args:
         masked: the source, with symbols around its terms.
-        translation: of it, with the same.
+        translation: of the source, with the same symbols.
     """
     if not masked.has_structure_of(translation):
         return translation
@@ -347,12 +348,13 @@ def with_wanted_terms(masked: Masked, translation: str) -> str:
 
 
 def _instead(words, wanted, is_first):
-    """A term in place of other words, with their spaces.
+    """Replaces words by a term, with the same spaces around it.
 
     Args:
         words: not blank.
         wanted: the term.
-        is_first: whether they begin the text, where a capital stays one.
+        is_first: whether the words begin the text, so that the term is
+            capitalized if they are.
     """
     left, right = words.split(words.strip())
     if is_first and words.strip()[0].isupper():
@@ -361,26 +363,27 @@ def _instead(words, wanted, is_first):
 
 
 def has_form(text: str, term: str, exact: bool = False) -> bool:
-    """True if a text has a term, see `forms_of`."""
+    """True if a text contains a form of a term, see `forms_of`."""
     return bool(forms_of(text, term, exact))
 
 
 def forms_of(
     text: str, term: str, exact: bool = False
 ) -> list[tuple[int, int]]:
-    """The places where a text has a term, as it is or inflected.
+    """The places where a text has a term, inflected or not.
 
-    Each word of a form begins as the term's: with all of it, or all but two
-    letters where four are left; and it has at most three letters more. Case
-    counts in words with a capital behind their first letter, such as UND.
+    Each word of a form begins with the term's word, without its last two
+    letters if at least four are left, and is at most three letters longer than
+    the term's word. Case matters for words with a capital after the first
+    letter, such as UND.
 
     Args:
         text: a translation.
-        term: as a glossary has it, not blank.
-        exact: whether no other form counts.
+        term: as in a glossary, not blank.
+        exact: whether only the term itself counts.
 
     Returns:
-        start and end of each, characters.
+        start and end of each place, in characters.
     """
     places = words_of(text)
     wanted, words = (

@@ -1,8 +1,8 @@
 """Pages: Markdown and HTML.
 
-A paragraph, heading, item or cell is one text. What is marked in it (emphasis,
-links, code) is a tag of the text, for `documents.markup` to place; code blocks,
-front matter, scripts, comments and attributes stay as they are.
+A paragraph, heading, item or cell is one text. Its inline markup (emphasis,
+links, code) becomes tags of the text, which `documents.markup` places; code
+blocks, front matter, scripts, comments and attributes aren't changed.
 
 References: CommonMark 0.31; HTML Living Standard, "Phrasing content".
 """
@@ -19,8 +19,8 @@ from typing import NamedTuple
 from keras_transformer.documents.document import installed, read_text
 from keras_transformer.documents.markup import ENTITY, MARKUP, TAG, unused_tag
 
-# A tag that was written as characters, and what other Markdown than CommonMark
-# has for footnotes and a table of contents.
+# An escaped tag, and syntax of Markdown dialects for footnotes, tables of
+# contents, wiki links and emoji.
 _VERBATIM = re.compile(
     r"(</?[A-Za-z][^<>]*>|\[\^[^\[\]\s]+\]:?|(?i:\[TOC\])|\[\[[^\[\]]+\]\]"
     r"|(?<!\S):[a-z0-9_+-]+:(?!\S))"
@@ -31,13 +31,15 @@ _FRONT_MATTER = re.compile(
 _EMPHASIS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _SPELT = "of Markdown that wasn't found in the file"
 _IN_HTML = "in blocks of HTML"
-# What begins a footnote, an abbreviation or a definition; and an item's box.
+# The beginning of a footnote, an abbreviation or a definition; and also an
+# item's check box.
 _NOTE = re.compile(r"(?:\[\^[^\]\s]+\]|\*\[[^\]\n]+\])?: +")
 _LABEL = re.compile(rf"\[[ xX]\] +|{_NOTE.pattern}")
-# A formula, as GitHub and Pandoc have them.
+# A formula in the syntax of GitHub and Pandoc.
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)")
-# One of MathJax: it has a command or an index, or no word in parentheses. What
-# else is in escaped brackets is text, as are three words in a row.
+# A formula of MathJax: in \[ \] with a command or an index, or in \( \) also
+# without a word. Other text in escaped brackets isn't one, nor are three words
+# in a row.
 _INDEXED = (
     r"(?![^\\]*?[^\W\d_]{3} [^\W\d_]{3,} [^\W\d_]{3})"
     r"[^\\_^]*(?:(?<![\s(\[])[_^]|\\[A-Za-z])"
@@ -46,12 +48,12 @@ _TEX = (
     rf"\\\[{_INDEXED}(?:[^\\]|\\[^\[\]])*\\\]|(?<![\w\]])\\\("
     rf"(?:{_INDEXED}(?:[^\\]|\\[^()])*|(?:(?![A-Za-z]{{3}})[^\\])+)\\\)"
 )
-# Attributes, as Python-Markdown, kramdown and Pandoc have them.
+# Attributes in the syntax of Python-Markdown, kramdown and Pandoc.
 _ATTRIBUTES = r"\{(?::| ?(?:[#.=]|data-|[\w-]+=))[^{}\n]*\}"
 _WITH_ATTRIBUTES = ("link_close", "image", "code_inline")
 _LAST_ATTRIBUTES = re.compile(rf"(?<=\S)[ \t]+{_ATTRIBUTES}$")
-# A formula, a table of contents of GitLab, a code of MyST with its role, an
-# address in brackets, a backslash that breaks a line, or attributes.
+# A formula, GitLab's table of contents, a MyST role, an autolink, a hard break
+# by a backslash, or attributes.
 _AS_IS = re.compile(
     rf"{_MATH.pattern}|{_TEX}|\[\[_TOC_\]\]|\{{[\w:.+-]+\}}`[^`]+`(?!`)"
     r"|<(?:[A-Za-z][A-Za-z0-9.+-]+:[^\s<>]*|[^\s<>@\\]+@[\w.-]+)>"
@@ -60,10 +62,11 @@ _AS_IS = re.compile(
 )
 # An address with a template of Jekyll or Hugo.
 _TEMPLATE = re.compile(r"(?:[^\s(){]*\{(?:\{[^{}]*\}|%[^{}]*%)\})+[^\s(){]*")
-# Templates of Jekyll and Hugo around code.
+# Names of templates of Jekyll and Hugo around code.
 _CODE_NAMES = r"(?:highlight|codeblock|mermaid)(?![\w-])"
-# A line that stays: the head of an alert of GitHub or Obsidian, what begins or
-# ends a box, an include, a target of MyST, an import, templates or attributes.
+# A line that isn't translated: the head of an alert of GitHub or Obsidian, the
+# beginning or end of a box, an include, a MyST target, an import, templates or
+# attributes.
 _STAYS = re.compile(
     rf"(?P<code>\{{(?:\{{[<%]|%)-? *{_CODE_NAMES}|(?P<cut>-+8<-+$))"
     r"|(?P<alert>\[!\w+\](?![(\[:]))|:::|///+[ \t]*(?:[\w-]+[ \t]*)?(?:\||$)"
@@ -77,37 +80,38 @@ _CODE_ENDS = re.compile(rf"(?:%-? *end|\{{\{{[<%] */ *){_CODE_NAMES}")
 _CUT_ENDS = re.compile(r"-8<-+$", re.MULTILINE)
 # The head of an admonition or a tab of MkDocs, whose body is indented.
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?|===)[ \t]+\S")
-# What would be read as markup where it was escaped or isn't any.
+# Characters that must be escaped so that they aren't read as markup.
 _SPECIAL = re.compile(
     r"[\\*`\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~(?=~)|#$"
     r"|&(?=#?\w+;)"
 )
-# And what would begin another block.
+# Characters that would begin another block.
 _BLOCK = re.compile(
     r"^( {0,3}\d{0,9})((?:#{1,6}|[-+])(?=\s|$)|>|=+$|-+$|(?<=\d)[.)](?=\s|$))",
     re.MULTILINE,
 )
-# Tags of nothing, and white space within tags.
+# Empty pairs of tags, and white space inside of tags.
 _LOOSE = re.compile(
     r"<(?P<empty>x+\d+)>\s*</(?P=empty)>|<(?P<begins>x+\d+)>\s+"
     r"|(?<!\s)\s+</(?P<ends>x+\d+)>"
 )
-# A tag beside a letter, and punctuation at its other side.
+# A tag next to a letter, and punctuation on its other side.
 _BESIDE_LETTER = re.compile(
     r"(?<=\w)<(x+\d+)>(?=([^\w\s])?)|([^\w\s])?</(x+\d+)>(?=\w)"
 )
-# Tags that touch, where one mark ends and the next one begins.
+# Adjacent tags, where one mark ends and the next one begins.
 _TOUCHING = re.compile(r"(</x+\d+>|<x+\d+/>)(?=(<x+\d+/?>))")
 
 
 class _Inline(NamedTuple):
-    """The content of a block of Markdown.
+    """The inline content of a block of Markdown.
 
     Attributes:
         text: with tags such as `<x1>` in place of markup.
-        marks: what each tag stands for, by tag; HTML's for themselves.
-        start, end: its place in the file, characters.
-        is_cell: whether it is of a table.
+        marks: the Markdown that each tag stands for; HTML tags stand for
+            themselves.
+        start, end: its range of characters in the file.
+        is_cell: whether it is a cell of a table.
     """
 
     text: str
@@ -162,20 +166,20 @@ class Markdown:
         self.texts = [inline.text for inline in self._inlines]
 
     def _inline(self, token, place, last, is_cell):
-        """The content of a token between two places in the file.
+        """Finds the content of a token between two places in the file.
 
-        Each line may have a prefix. None if the file has it in another form.
+        Each line may have a prefix. None if the file spells it differently.
         """
         start, end = -1, place
         lines = [line.strip() for line in token.content.split("\n")]
         children = token.children
-        # A tab before a line has become spaces.
+        # Stripped, because the parser turns a leading tab into spaces.
         for line in lines:
             found = self._content.find(line, end, last)
             if found < 0 and is_cell:
                 line = line.replace("|", r"\|")
                 found = self._content.find(line, end, last)
-            if found < 0:  # It is spelt otherwise in the file.
+            if found < 0:  # The file spells it differently.
                 return None
             start = found if start < 0 else start
             end = found + len(line)
@@ -191,12 +195,13 @@ class Markdown:
         for inline, text in zip(self._inlines, texts, strict=True):
             parts.append(self._content[end : inline.start])
             content = _untagged(text, inline.marks).removesuffix("\\\n")
-            content = content.strip(" \n")  # A break ends or begins none.
+            content = content.strip(" \n")  # No break at either end.
             line = self._content.rfind("\n", 0, inline.start) + 1
             prefix = self._content[line : inline.start]
-            if "#" not in prefix:  # No heading.
+            if "#" not in prefix:  # Not in a heading.
                 content = _BLOCK.sub(r"\1\\\2", content)
-            if not prefix.strip(" \t>"):  # Not all read lazy lines.
+            # Not every parser supports lazy continuation lines.
+            if not prefix.strip(" \t>"):
                 content = content.replace("\n", f"\n{prefix}")
             parts.append(content.replace("|", r"\|" if inline.is_cell else "|"))
             end = inline.end
@@ -205,7 +210,7 @@ class Markdown:
 
 
 def _parser(markdown_it):
-    """The parser of Markdown, which leaves addresses as the file has them."""
+    """A Markdown parser that keeps addresses as they are in the file."""
     parser = markdown_it.MarkdownIt("commonmark")
     parser.enable(["table", "strikethrough"])
     parser.inline.ruler.before("escape", "as_is", _as_is)
@@ -232,10 +237,10 @@ def _parser(markdown_it):
 
 
 def _note(paragraph, state, start, end, silent):
-    """A rule of markdown-it: a footnote is a paragraph, not an address.
+    """A rule for markdown-it: a footnote is a paragraph, not a link reference.
 
-    An abbreviation or a definition is one, too. All but abbreviations go on
-    with what is indented.
+    So is an abbreviation or a definition. All but abbreviations include the
+    indented lines that follow.
     """
     place = state.bMarks[start] + state.tShift[start]
     found = _NOTE.match(state.src, place)
@@ -247,7 +252,7 @@ def _note(paragraph, state, start, end, silent):
 
 
 def _admonition(state, start, end, silent):
-    """A rule of markdown-it: what is indented after a head is no code."""
+    """A rule for markdown-it: indented lines after a head aren't code."""
     place = state.bMarks[start] + state.tShift[start]
     return (
         not state.is_code_block(start)
@@ -257,14 +262,14 @@ def _admonition(state, start, end, silent):
 
 
 def _indented(state, start, end):
-    """Reads indented lines as blocks; False where there are none."""
+    """Parses indented lines as blocks; False if there are none."""
     indent = state.blkIndent + 4
     last = start
     while last < end and (state.isEmpty(last) or state.sCount[last] >= indent):
         last += 1
     if all(map(state.isEmpty, range(start, last))):
         return False
-    # Paragraphs end at the last line of all, not at that of a call.
+    # Paragraphs end at `lineMax`, not at the last line passed to `tokenize`.
     state.lineMax, end = last, state.lineMax
     state.blkIndent, state.level = indent, state.level + 1
     state.md.block.tokenize(state, start, last)
@@ -275,7 +280,7 @@ def _indented(state, start, end):
 
 
 def _stays(state, start, end, silent):
-    """A rule of markdown-it: a line that stays, or all lines of a code."""
+    """A rule for markdown-it: skips a line, or all lines of a code block."""
     place = state.bMarks[start] + state.tShift[start]
     found = _STAYS.match(state.src, place)
     if (
@@ -288,7 +293,8 @@ def _stays(state, start, end, silent):
     if not silent:
         last, stop = found.end(), state.eMarks[end - 1]
         pattern = _CUT_ENDS if found["cut"] else _CODE_ENDS
-        # Without an end only the line stays, and so it is behind it.
+        # Without an end, only the line is skipped; this is remembered for
+        # later lines.
         if found["code"] and (pattern, stop) not in state.env:
             if ends := pattern.search(state.src, last, stop):
                 last = ends.end()
@@ -299,14 +305,14 @@ def _stays(state, start, end, silent):
 
 
 def _without_attributes(state):
-    """A rule of markdown-it: attributes at the end of a heading stay there."""
+    """A rule for markdown-it: excludes attributes at the end of headings."""
     for before, token in itertools.pairwise(state.tokens):
         if before.type in ("heading_open", "td_open", "th_open"):
             token.content = _LAST_ATTRIBUTES.sub("", token.content)
 
 
 def _tagged(tokens) -> tuple[str, dict[str, str]]:
-    """The text of inline tokens with tags, and what the tags stand for."""
+    """The text of inline tokens with tags, and the tags' Markdown."""
     text = tag = ""
     marks: dict[str, str] = {}
     opened = []
@@ -349,7 +355,7 @@ def _tagged(tokens) -> tuple[str, dict[str, str]]:
 
 
 def _as_is(state, silent):
-    """A rule of markdown-it for what stays as it is."""
+    """A rule for markdown-it for text that isn't changed."""
     found = _AS_IS.match(state.src, state.pos)
     if found and not silent:
         kind = found.lastgroup or "as_is"
@@ -363,7 +369,7 @@ def _opening(token):
 
 
 def _closing(opening):
-    """What closes what a token opens."""
+    """The Markdown that closes what a token opens."""
     if opening.type != "link_open":
         return opening.markup
     return f"]({_target(opening, 'href')})"
@@ -388,9 +394,9 @@ def _target(token, attribute):
 
 
 def _with_tight_emphasis(text, marks):
-    """A text without emphasis of nothing, and white space outside of it.
+    """Removes empty emphasis, and moves white space out of emphasis.
 
-    `**` with nothing in it, or with a space, is asterisks.
+    `**` around nothing, or next to a space inside, would be plain asterisks.
     """
 
     def changed(found):
@@ -410,7 +416,7 @@ def _with_tight_emphasis(text, marks):
 
 
 def _untagged(text, marks):
-    """A translation as Markdown, its other characters as characters."""
+    """Converts a translation to Markdown, and escapes its plain text."""
     text = _with_tight_emphasis(" ".join(text.split("\n")), marks)
     changed: dict[str, str] = {}
     for found in _BESIDE_LETTER.finditer(text):
@@ -419,7 +425,7 @@ def _untagged(text, marks):
         mark = marks.get(tag)
         if mark not in _EMPHASIS:
             continue
-        if found[2] or found[3]:  # No mark is read there.
+        if found[2] or found[3]:  # Markdown doesn't read emphasis there.
             element = _EMPHASIS[mark]
             changed |= {tag: f"<{element}>", closing: f"</{element}>"}
         else:
@@ -437,7 +443,7 @@ def _untagged(text, marks):
     def link(found):
         if marks.get(found[1]) != "[":
             return found[0]
-        # Else it would be read as an image.
+        # Otherwise it would be read as an image.
         changed[found[1]] = r"\!["
         return found[1]
 
@@ -449,18 +455,17 @@ def _untagged(text, marks):
         return _MATH.sub(lambda m: m[0].replace("$", r"\$"), part)
 
     def markdown(mark):
-        # A tag, an entity or a formula that isn't one of the file's own is
-        # characters.
+        # A tag, an entity or a formula that isn't in the file is plain text.
         if mark[0] in "&<" or _MATH.fullmatch(mark):
             return marks.get(mark, escaped(mark))
-        # A template may have emphasis in it, as `{{ __a__ }}`.
+        # A template may contain emphasis, as in `{{ __a__ }}`.
         return re.sub(TAG, lambda m: marks.get(m[0], m[0]), mark)
 
     return _changed(text, escaped, markdown)
 
 
 def _escaped(found):
-    """A special character; not all Markdown reads a backslash before < or &."""
+    """Escapes a character; not every parser reads a backslash before < or &."""
     return html.escape(found[0]) if found[0] in "<&" else f"\\{found[0]}"
 
 
@@ -470,27 +475,27 @@ def _has_letters(text):
 
 
 def _changed(text, between, mark=str):
-    """A text whose marks, and what is between them, are changed."""
+    """Applies a function to the text between marks, another to the marks."""
     parts = re.split(f"({MARKUP})", text, flags=re.DOTALL)
     parts[::2], parts[1::2] = map(between, parts[::2]), map(mark, parts[1::2])
     return "".join(parts)
 
 
-# Elements within a text; others begin or end one, as lines do.
+# Elements within a text; other elements begin or end a text.
 _PHRASING = set(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd "
     "mark math picture q rp rt ruby s samp small source span strike strong sub "
     "sup svg time tt u var wbr".split()
 )
 _UNTRANSLATED = "script style pre textarea template svg math".split()
-# A whole page, not a part of one; and that it is in UTF-8.
+# The beginning of a whole page, and a declaration of UTF-8.
 _PAGE = re.compile(r"<(?:!doctype|html|head|meta|\?xml)\b", re.IGNORECASE)
 _UTF_8 = re.compile(
     r"<(?:meta\b[^<>]*\bcharset|\?xml\b[^<>]*\bencoding)\s*=[\s\"']*utf-?8\b",
     re.IGNORECASE,
 )
-# An empty comment, as React writes beside each value in a text, or one between
-# what is of a text.
+# An empty comment, as React writes next to each value in a text, or a comment
+# between parts of a text.
 _COMMENT = re.compile(
     r"<!--\s*-->|(?:(?<=[^\s<>])|(?<=[^\s<>] ))<!--[^<>]*-->(?=\s*[^\s<>])"
 )
@@ -498,7 +503,7 @@ _MAY_BREAK = re.compile(r"</?wbr(?![\w-])", re.IGNORECASE)
 _REST_OF_ENTITY = re.compile(r"#?\w+;")
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
 _PIECES = re.compile(
-    # To the end of the page where they aren't closed, as browsers read them.
+    # To the end of the page if they aren't closed, as in browsers.
     r"(<!--.*?(?:-->|\Z)|<\?(?:php|=).*?(?:\?>|\Z)|<[!?].*?(?:>|\Z)"
     rf"|<({'|'.join(_UNTRANSLATED)})(?![\w-]).*?(?:(</\2\s*>)|\Z)"
     r"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)",
@@ -506,21 +511,21 @@ _PIECES = re.compile(
 )
 
 
-# What a raised or lowered number, or a reference to a note, has from its name
-# on; not one within a formula, as in H<sub>2</sub>O.
+# The rest, after the tag's name, of a raised or lowered number or a note's
+# reference; not in a formula such as H<sub>2</sub>O.
 _NO_LETTERS = (
     r"[^<>]*>(?:<(?!/?su[bp])[^<>]*>|&#?\w+;|&(?!#?\w+;)|[\d_]|[^\w<&])*"
     r"</su[bp]\s*>(?![A-Za-z])"
 )
-# Begins an element that isn't translated.
+# The beginning of an element that isn't translated.
 _CODE = re.compile(
     r"<(code|kbd|math|pre|rp|rt|samp|svg|var"
     rf"|su[bp](?={_NO_LETTERS}))(?![\w-])[^<>]*>"
     r"|<([\w-]+)(?![\w-])[^<>]*\btranslate=[\"']?no\b[^<>]*>",
     re.IGNORECASE,
 )
-# Elements whose end tag may be left out, the tags that then end them, and those
-# of what all of these are in.
+# Elements whose end tag may be omitted: patterns for the tags that end them
+# then, and for the elements around them.
 _WITHOUT_END = {
     **dict.fromkeys(("dd", "dt"), ("d[dt]", "dl")),
     **dict.fromkeys(("td", "th"), ("t[dhr]", "table")),
@@ -542,7 +547,7 @@ class Html:
 
     def __init__(self, path: pathlib.Path) -> None:
         content = read_text(path)
-        # A page in ASCII may name any encoding, or leave it to the browser.
+        # A page in ASCII may declare any encoding, or leave it to the browser.
         self._is_ascii = content.isascii() and (
             _PAGE.search(content) and not _UTF_8.search(content)
         )
@@ -557,7 +562,7 @@ class Html:
             if _has_letters(text):
                 begin = len(text) - len(text.lstrip())
                 end = len(text.rstrip())
-                # White space in attributes stays as it is in the page.
+                # White space in attributes is restored as in the page.
                 marks = re.findall(MARKUP, text, re.DOTALL)
                 codes = {_single_spaced(m): m for m in marks} | codes
                 self._frames[index] = text[:begin], text[end:], codes
@@ -583,18 +588,18 @@ class Html:
 
 
 def _html_pieces(content):
-    """Yields parts of a page, and whether they belong to a text."""
+    """Yields parts of a page, and whether each belongs to a text."""
     end = 0
     ends = functools.cache(functools.partial(_ends, content))
     for match in _PIECES.finditer(content):
         if match.start() < end:
-            continue  # In an element that isn't translated.
+            continue  # Inside an element that isn't translated.
         if content[end : match.start()]:
             yield content[end : match.start()], True
         name = _TAG_NAME.match(match[0])
         phrasing = name is not None and name[1].lower() in _PHRASING
         phrasing |= _COMMENT.match(content, match.start()) is not None
-        if match[2]:  # Not the rest of a page where it isn't closed.
+        if match[2]:  # Not if it is unclosed, and so the rest of the page.
             phrasing = phrasing and match[3] is not None
         code = _CODE.match(match[0])
         end = match.end()
@@ -606,11 +611,11 @@ def _html_pieces(content):
 
 
 def _ends(content, name):
-    """Where elements of a name end, those that do, by where they begin."""
+    """The ends of closed elements with a name, by their beginnings."""
     items, around = _WITHOUT_END.get(name, (name, "(?!)"))
     tags = rf"<(/?)(?:({items})|(?:{around}))(?![\w-])[^<>]*>"
     ends: dict[int | None, int] = {}
-    opened: list[int | None] = []  # None: of what they are in
+    opened: list[int | None] = []  # None: an element around them
     for tag in re.finditer(tags, content, re.IGNORECASE):
         closes, is_item = bool(tag[1]), tag[2] is not None
         in_item = bool(opened) and opened[-1] is not None
@@ -629,7 +634,7 @@ def _single_spaced(text):
 
 
 def _without_codes(text):
-    """A text with tags in place of codes, and these, by tag."""
+    """A text with tags in place of codes, and the codes by tag."""
     name = unused_tag(text)
     ends = functools.cache(functools.partial(_ends, text))
     codes: dict[str, str] = {}
@@ -645,20 +650,20 @@ def _without_codes(text):
 
 
 def _with_characters(plain):
-    """A text with entities as characters."""
+    """Replaces entities of a text by characters."""
 
     def character(match):
         found = html.unescape(match[0])
         if found == "\xad" or _MAY_BREAK.match(found):
-            return ""  # Another word breaks elsewhere.
+            return ""  # Break positions don't apply to the translation.
         if match[0] in ("&lt", "&gt"):
             return f"{match[0]};"
-        # A tag stays with the entities of its attributes.
+        # A tag keeps the entities in its attributes.
         if match[0].startswith("<") or set(found) & set("&<>"):
             return match[0]
         return found
 
-    # Old entities end without a semicolon.
+    # Some legacy entities have no semicolon.
     pattern = rf"{TAG}|{ENTITY}|&[A-Za-z]\w*|\xad"
     plain = re.sub(pattern, character, plain, flags=re.DOTALL)
 
@@ -666,6 +671,6 @@ def _with_characters(plain):
         rest = _REST_OF_ENTITY.match(plain, match.end())
         return "&" if html.unescape(match[0]) == "&" and not rest else match[0]
 
-    # An address, or a placeholder, stays with its own.
+    # Addresses and placeholders keep theirs.
     pattern = rf"{MARKUP}|&[A-Za-z]\w*"
     return re.sub(pattern, ampersand, plain, flags=re.DOTALL)

@@ -1,14 +1,14 @@
-"""Markup in a text: tags, placeholders, addresses, and where they belong.
+"""Markup in a text: tags, placeholders, addresses, and their places.
 
-A model that has learned of markup is given symbols in place of the marks, see
-`symbols`, and gives the same ones. One that hasn't is given the text without.
-Afterwards each mark is placed by the alignment: a pair of tags around the
-tokens that come of those between them, a mark that is alone beside the token
-that comes of its neighbour. Every mark comes out once, and pairs are nested as
-they were whatever the alignment says.
+A model that was trained with markup translates a text with symbols in place of
+the marks, see `symbols`, and outputs the same symbols. Another model translates
+the text without marks, and each mark is placed afterwards by the alignment: a
+pair of tags around the translations of the tokens between them, a single mark
+beside the translation of its neighbour. Every mark occurs once in the result,
+and pairs are nested as in the source, whatever the alignment.
 
-`data.masking` puts symbols into pairs, `translation.markup` into lines that are
-translated, and `serving.server.masking` into those of requests.
+`data.masking` puts symbols into training pairs, `translation.markup` into lines
+to translate, and `serving.server.masking` into the texts of requests.
 
 References: Müller 2017, "Treatment of Markup in Statistical Machine
 Translation"; Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
@@ -39,7 +39,7 @@ from keras_transformer.symbols import (
     TERM_START,
 )
 
-# Of XML and HTML, with attributes, comments, and tags escaped in a message.
+# Tags of XML and HTML, with attributes; comments; and escaped tags in messages.
 TAG = (
     r"<!--(?:(?!<!--).)*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
     r"|<!\[CDATA\[|\]\]>|<[!?][A-Za-z][^<>]*>"
@@ -51,24 +51,25 @@ _LETTER = r"[0-9A-Za-z_\u00c0-\u024f]"
 _BRACES = r"\{[^{}]*+\}"
 for _ in range(4):
     _BRACES = rf"\{{(?:[^{{}}]++|{_BRACES})*+\}}"
-# Of C and Python, gettext, Qt, Xcode, templates, LibreOffice and its $(ARG1),
-# $name$.
-# ICU's choices stay whole: a program reads their keywords, such as `other`.
-# Possessive, so that no text takes quadratic time.
+# Placeholders of C and Python, gettext, Qt, Xcode, templates, LibreOffice
+# (which also has $(ARG1)), and $name$. ICU choices are one mark as a whole,
+# because a program reads their keywords, such as `other`. Quantifiers are
+# possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,){_BRACES}"
-    # No tag in "50%<b>", nor one of `unused_tag`.
+    # Not in "50%<b>", nor before a tag of `unused_tag`.
     rf"|%%|%[A-Z_]{{3,}}\d*+|(?<!\d)%<(?!x+\d)\w+>{_LETTER}*+|%#@\w++@"
     r"|\{\s+\w++\s*\}"
     r"|%(?:\(\w+\))?(?:\d+\$)?"
-    # No flag in "5%-Hürde", and not Turkish "%50".
+    # No flags in "5%-Hürde", and not Turkish "%50".
     r"(?:(?<!\d%)(?<!\d\s%)[#0\-+']++)?(?:\*|\d*+)(?:\.(?:\*|\d++))?[a-zA-Z@]"
-    # With letters behind it, but for "50%ige"; no script without spaces.
+    # Includes letters after it, except in "50%ige", and not those of scripts
+    # without spaces.
     rf"(?:(?<!\d%.)(?<!\d\s%.){_LETTER}*+|(?!{_LETTER}))"
     r"|%[1-9](?!\d)|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<%[^%]*%>|[$#%]?\{(?:[^{}<>\s](?:[^{}<>]|(?<=:)[<>])*)?\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
 )
-# A letter of a script without spaces, or of Korean, is the next word's.
+# Letters of Korean and of scripts without spaces belong to the next word.
 _NO_ADDRESS = (
     r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》\u0e00-\u0eff\u1000-\u109f"
     r"\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3"
@@ -79,28 +80,30 @@ _ADDRESS = (
     # RFC 5321: a local part has up to 64 characters.
     r"|(?a:\b[\w.+-]{1,64}@\w[\w-]*(?:\.\w[\w-]*)+)"
 )
-# What looks like a symbol is one: nothing that a user writes is taken for it.
+# Symbols are marks, too, so that those in a user's text are masked.
 MARKUP = "|".join((TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
-# What no space stands before, if a mark between is taken out.
+# Punctuation before which no space is left when a mark is removed.
 _CLOSING = tuple(".,;:!?…)]}")
 _CLOSES = re.compile(r"[.,;:!?…)\]}](?![\w./])")  # not .NET nor ../a
 _SENTENCE_ENDS = re.compile(r"\n|[.!?…]\s+|[。！？]")
 _SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
-# Each character is one where no spaces are between words.
+# In scripts without spaces between words, each character is a word.
 _WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
-# Characters between tokens, of each and of all that are missing.
+# Characters that may be skipped to find a token: by default, and the maximum
+# after missing tokens.
 _PASSED, _MOST_PASSED = 4, 32
-_DEEPEST = 100  # pairs in each other; Python ends at a thousand calls
-# Of the attention of a token, that a pair needs to take it, and tokens asked.
+_DEEPEST = 100  # nested pairs; Python limits recursion to a thousand calls
+# The minimum share of a token's attention for a pair to take the token, and the
+# number of tokens that are considered.
 _LEAST_SHARE, _CANDIDATES = 0.1, 5
-# An end before a start: of two links, and of what a word may have, too.
+# An end tag directly before a start tag: of two links, and of any two elements.
 _LINKS = re.compile(r"</a><a(?![\w-])", re.IGNORECASE)
 _TAGS = re.compile(r"</[^<>]+><\w")
-# Of `</b>` or `⟨/1⟩` what `<b>` and `⟨1⟩` begin with.
+# The bracket and name of a tag or symbol, which are the same in `<b>` and
+# `</b>`, or `⟨1⟩` and `⟨/1⟩`.
 _NAME = re.compile(r"(<|⟨|&lt;)/?([^\s<>/⟨⟩&]+)")
-# Marks that a program reads in the order in which they come: conversions of C
-# and Python without a number or a name, and what opens or closes a part of a
-# template or a page.
+# Marks whose order matters to programs: conversions of C and Python without a
+# number or a name, and marks that open or close a part of a template or a page.
 _READ_IN_ORDER = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
@@ -114,9 +117,9 @@ class Mark(NamedTuple):
     """A tag, a placeholder or an address in a text.
 
     Attributes:
-        start, end: its place in the text, characters.
-        partner: the index among the marks of the tag that closes or opens it;
-            its own for one that is alone.
+        start, end: its range of characters in the text.
+        partner: the index of the mark that closes or opens it; its own index
+            for a single mark.
     """
 
     start: int
@@ -125,17 +128,17 @@ class Mark(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A token's place in a text, characters; empty where it isn't there."""
+    """A token's range of characters in a text; empty if it isn't found."""
 
     start: int
     end: int
 
 
 def checked_placeholders(values: Iterable[str]) -> tuple[str, ...]:
-    """Regular expressions of a user's own marks.
+    """Checks a user's regular expressions for placeholders.
 
     Raises:
-        InputError: one isn't, or matches an empty text.
+        InputError: one isn't valid, or matches an empty text.
     """
     values = (values,) if isinstance(values, str) else tuple(values)
     for value in values:
@@ -150,10 +153,10 @@ def checked_placeholders(values: Iterable[str]) -> tuple[str, ...]:
 
 @functools.lru_cache
 def markup_pattern(placeholders: Sequence[str] = ()) -> re.Pattern:
-    """The regular expression of a mark.
+    """The regular expression for marks.
 
     Args:
-        placeholders: a tuple of further ones, of a user's own marks.
+        placeholders: a tuple of regular expressions of further marks.
     """
     patterns = (f"(?P<term>{ANNOTATION})", *placeholders, MARKUP)
     return re.compile("|".join(patterns), re.DOTALL)
@@ -164,24 +167,24 @@ def find_marks(
 ) -> list[Mark]:
     """The marks in a text, in order.
 
-    Tags are paired by their names. One whose partner is missing, or would
-    close another one first, is alone.
+    Tags are paired by their names. A tag without a partner, or whose pair would
+    cross another one, is a single mark.
 
     Args:
         text: with markup.
         placeholders: a tuple of regular expressions of further marks.
-        terms: how many annotated terms, the first ones, have a pair of empty
-            marks around them.
+        terms: the number of annotated terms, from the first one, that get a
+            pair of empty marks around them.
     """
     return _marks(markup_pattern(placeholders), text, terms)
 
 
 def _marks(pattern, text, terms=0):
-    # A term that is annotated is text; tags before it stay where they are.
+    # Annotated terms, and tags at the head of a text, aren't marks.
     spans: list[tuple[int, int]] = []
     partners: list[int] = []
     opened: list[tuple[tuple[str, ...], int]] = []
-    # How often each name is open.
+    # The number of open tags with each name.
     names: collections.Counter = collections.Counter()
     for match in pattern.finditer(text):
         tag, index = match[0], len(spans)
@@ -202,7 +205,7 @@ def _marks(pattern, text, terms=0):
             names[name] += 1
             continue
         if names[name]:
-            # What was opened after it and isn't closed is alone: <br>.
+            # Unclosed tags opened in between are single, such as <br>.
             while opened[-1][0] != name:
                 names[opened.pop()[0]] -= 1
             _, partner = opened.pop()
@@ -215,17 +218,16 @@ def _marks(pattern, text, terms=0):
 
 
 def conversions_in_order(marks: Sequence[str]) -> list[str]:
-    """Those of some marks that a program reads in order, as `%s` and `%d`."""
+    """The marks that programs read by position, such as `%s` and `%d`."""
     return [mark for mark in marks if _READ_IN_ORDER[0].fullmatch(mark)]
 
 
 def _in_order(marks, alone):
-    """Marks of a translation, those whose order counts in that of the source.
+    """Restores the source's order of those marks whose order matters.
 
     Args:
-        marks: as they come in the translation.
-        alone: by the place among them of each that is of no pair, what sorts
-            these as in the source.
+        marks: in the order of the translation.
+        alone: maps the index of each single mark to its sort key in the source.
     """
     found = list(marks)
     for kind in _READ_IN_ORDER:
@@ -236,7 +238,7 @@ def _in_order(marks, alone):
 
 
 def unused_tag(text: str) -> str:
-    """The name for tags of one's own, such as `x1`, that none in a text has."""
+    """A prefix for new tags such as `<x1>` that no tag in the text has."""
     name = "x"
     while re.search(f"</?{name}\\d", text):
         name += "x"
@@ -244,7 +246,7 @@ def unused_tag(text: str) -> str:
 
 
 def mark_name(text: str) -> str | None:
-    """The name of a tag, such as `b` of `<b>`; None: another mark."""
+    """The name of a tag, such as `b` of `<b>`; None for other marks."""
     named = _NAME.match(text)
     return named[2] if named else None
 
@@ -253,19 +255,19 @@ class Masked(NamedTuple):
     """A text, or a part of one, with symbols in place of its marks.
 
     Attributes:
-        text: what is translated.
-        marks: what each symbol stands for, by symbol; "": the ends of an
-            annotated term.
+        text: the text to translate.
+        marks: the mark that each symbol stands for, by symbol; "" for the
+            symbols around an annotated term.
     """
 
     text: str
     marks: dict[str, str]
 
     def unwrapped(self) -> tuple[str, str, str]:
-        """The text between pairs that are around all of it, and their symbols.
+        """Splits off the symbols of pairs that enclose the whole text.
 
         Returns:
-            opening symbols, the text, closing symbols; those of no pair are "".
+            opening symbols, the text, closing symbols; "" without such pairs.
         """
         before, text, after = "", self.text, ""
         while (
@@ -278,11 +280,11 @@ class Masked(NamedTuple):
         return before, text, after
 
     def unmasked(self, translation: str) -> str:
-        """A translation of the text, with the marks in place of symbols.
+        """Replaces the symbols of a translation by marks.
 
-        A search that knows nothing of symbols (CTranslate2's) may lose one,
-        double it or cross pairs: all are then placed by their share of the
-        words, unless only those of terms are wrong.
+        A search without constraints for symbols (CTranslate2's) may lose or
+        repeat one, or cross pairs. Then all are placed in proportion to the
+        number of words, unless only those of terms are wrong.
         """
         if not self.has_structure_of(translation):
             ends = [symbol for symbol, mark in self.marks.items() if not mark]
@@ -297,7 +299,7 @@ class Masked(NamedTuple):
         return self._with_marks(translation)
 
     def _with_marks(self, translation):
-        """A translation with the marks in place of symbols."""
+        """Replaces the symbols of a translation by marks."""
         text, place, spans = "", 0, []
         symbols = list(re.finditer(SYMBOL, translation))
         marks = [self.marks.get(symbol[0], "") for symbol in symbols]
@@ -322,7 +324,7 @@ class Masked(NamedTuple):
         return _structure(translation) == _structure(self.text)
 
     def _with_symbols(self, translation):
-        """A translation with the text's symbols in place of its own."""
+        """Replaces a translation's symbols by those of the text."""
         source, plain = (
             strip_marks(text, _marks(_SYMBOLS, text))
             for text in (self.text, translation)
@@ -337,15 +339,15 @@ _NEAR = 100  # characters after a mark that may become part of it
 
 
 def _apart(text, spans):
-    """A text whose marks are found again.
+    """Adds spaces so that all marks of a text are recognized again.
 
-    `%s` isn't in `%sbereich`, nor an address in `http://a.b/c-Datei`: a space
-    is put between.
+    `%s` isn't recognized in `%sbereich`, nor the address in
+    `http://a.b/c-Datei`: a space is inserted between.
 
     Args:
         text: with marks.
-        spans: `(start, end, kept)` of each; kept: the source has it beside the
-            same character.
+        spans: `(start, end, kept)` of each; kept: the same character follows it
+            in the source.
     """
     found = set(_spans(text))
     parts, last, following = [], len(text), ""
@@ -353,11 +355,11 @@ def _apart(text, spans):
         between, mark = text[end:last], text[start:end]
         following = (between[:_NEAR] + following)[:_NEAR]
         before = after = ""
-        # A user's own mark has another pattern.
+        # Not for marks of a user's pattern.
         if (start, end) not in found and _first_end(mark) == len(mark):
             if not kept and _first_end(mark + following) != len(mark):
                 after = " "
-            # From the mark before: what is further away takes no part in it.
+            # From the mark before: text further away doesn't affect it.
             begin = spans[n - 1][0] if n else 0
             if (start - begin, end - begin) not in _spans(text[begin:end]):
                 before = " "
@@ -372,13 +374,13 @@ def _spans(text):
 
 
 def _first_end(text):
-    """Where the mark ends that a text begins with."""
+    """The end of the mark that a text begins with, or None."""
     match = markup_pattern().match(text)
     return match and match.end()
 
 
 def _structure(text):
-    """The symbols of a text, and whether each is of a pair."""
+    """The symbols of a text, and whether each belongs to a pair."""
     marks = _marks(_SYMBOLS, text)
     return sorted(
         (text[mark.start : mark.end], mark.partner != index)
@@ -391,17 +393,17 @@ def _word_spans(text):
 
 
 def mask_text(text: str, placeholders: Sequence[str] = ()) -> list[Masked]:
-    """A text with symbols for its marks, and around its annotated terms.
+    """Replaces marks by symbols, and adds symbols around annotated terms.
 
-    A search gives each pair of symbols once: so each term has a place in the
-    translation. Marks come first, as there may be too few numbers for all.
+    As the search outputs each pair of symbols once, each term has a place in
+    the translation. Marks take precedence if there are too few numbers.
 
     Args:
         text: with markup.
         placeholders: see `find_marks`.
 
     Returns:
-        its parts, see `mask_marks`.
+        the text's parts, see `mask_marks`.
     """
     marks = find_marks(text, placeholders)
     left = NUMBERS - sum(mark.partner >= n for n, mark in enumerate(marks))
@@ -411,15 +413,15 @@ def mask_text(text: str, placeholders: Sequence[str] = ()) -> list[Masked]:
 
 
 def mask_marks(text: str, marks: Sequence[Mark]) -> list[Masked]:
-    """A text with symbols, numbered in the order of its marks.
+    """Replaces marks by symbols, numbered in the order of the marks.
 
-    Of more marks than there are numbers, the text is cut into parts. A pair
-    of tags may begin in one and end in another: a search puts such symbols
-    where no pair is open, in the order of the source.
+    With more marks than numbers, the text is cut into parts. A pair of tags may
+    begin in one part and end in another: the search puts such symbols where no
+    pair is open, in the order of the source.
 
     Args:
         text: with markup.
-        marks: those that are masked.
+        marks: the marks to replace.
     """
     parts = []
     masked, place = "", 0
@@ -428,7 +430,7 @@ def mask_marks(text: str, marks: Sequence[Mark]) -> list[Masked]:
     for index, mark in enumerate(marks):
         unit = min(index, mark.partner)
         if unit not in numbers and len(numbers) == NUMBERS:
-            # Not in a sentence, if one ends since the mark before.
+            # After a sentence, if one ends since the mark before.
             ends = _SENTENCE_ENDS.finditer(text, place, mark.start)
             cut = max((end.end() for end in ends), default=mark.start)
             parts.append(Masked(masked + text[place:cut], symbols))
@@ -446,9 +448,9 @@ def symbol_of(index: int, mark: Mark, number: int) -> str:
     """The symbol of a mark.
 
     Args:
-        index: of the mark among those of its text.
-        mark: that it stands for.
-        number: from 0.
+        index: index of the mark in its text.
+        mark: the mark.
+        number: number of the symbol, from 0.
     """
     if mark.partner == index:
         return SINGLE[number]
@@ -459,11 +461,11 @@ class Stripped(NamedTuple):
     """A text without its marks.
 
     Attributes:
-        text: what is translated.
-        marks: what was taken out, as written, in order.
-        partners: see `Mark.partner`, of each.
-        places: where each stood, characters of `text`.
-        spaced: of each whether a space stood before and after.
+        text: the text to translate.
+        marks: the removed marks, as written, in order.
+        partners: `Mark.partner` of each.
+        places: the position of each in `text`.
+        spaced: for each, whether a space was before and after it.
     """
 
     text: str
@@ -474,7 +476,7 @@ class Stripped(NamedTuple):
 
 
 def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
-    """Takes marks out of a text, with a space where two words would meet."""
+    """Removes marks from a text, adding a space where two words would join."""
     plain, end = "", 0
     places: list[int] = []
     spaced = []
@@ -507,7 +509,7 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
 
 
 def _following(text, marks):
-    """The character after each mark and those that follow it at once."""
+    """The character after each mark, skipping directly adjacent marks."""
     found: list[str] = []
     start = -1
     for mark in reversed(marks):
@@ -522,7 +524,7 @@ def _is_word(character):
 
 
 def _append(before, after, places):
-    """Joins two parts of a text; of the space around a mark one is left."""
+    """Joins two parts of a text; of the spaces around a mark, one is left."""
     if places and before[-1:].isspace() and _CLOSES.match(after):
         before = before.rstrip()
         places[:] = [min(place, len(before)) for place in places]
@@ -532,13 +534,13 @@ def _append(before, after, places):
 
 
 def token_spans(text: str, tokens: Iterable[str]) -> list[Span]:
-    """Where tokens are in a text that they spell, one after another.
+    """Finds the spans of the tokens that spell a text.
 
     Args:
         text: the text.
-        tokens: as a vocabulary or a text has them; `▁` is a space. A token
-            that isn't in the text (a byte, a normalised character) is an empty
-            span.
+        tokens: in order, as in a vocabulary or in the text; `▁` is a space. A
+            token that isn't found (a byte, a normalised character) gets an
+            empty span.
     """
     spans, place, missing = [], 0, 0
     for token in tokens:
@@ -546,7 +548,7 @@ def token_spans(text: str, tokens: Iterable[str]) -> list[Span]:
         start = place
         while start < len(text) and text[start].isspace():
             start += 1
-        # What missing tokens, and invisible characters, are in the text.
+        # Skips the text of missing tokens, and invisible characters.
         passed = range(min(missing, _MOST_PASSED) + _PASSED if surface else 0)
         for begin in (start + offset for offset in passed):
             end = begin + len(surface)
@@ -561,7 +563,7 @@ def token_spans(text: str, tokens: Iterable[str]) -> list[Span]:
 
 
 class _Placed(NamedTuple):
-    """A mark's place: characters, and what sorts those of one place."""
+    """A mark with its position, and a sort key for marks at one position."""
 
     position: int
     order: tuple
@@ -576,16 +578,16 @@ def place_marks(
     alignment: Sequence[int],
     weights: Sequence[Sequence[float]] = (),
 ) -> str:
-    """The translation of a stripped text with its marks.
+    """Puts the marks of a stripped text into its translation.
 
     Args:
         stripped: the source.
         translation: of `stripped.text`.
         source: spans of the source's tokens.
         target: spans of the translation's tokens.
-        alignment: for each target token the index of its source token.
-        weights: of each target token, the attention to each source token;
-            they find a token for a pair that `alignment` gives none.
+        alignment: for each target token, the index of its source token.
+        weights: for each target token, the attention to each source token.
+            Used to find a token for pairs that get none by `alignment`.
     """
     tokens = [
         (span, _middle(source[index]))
@@ -631,9 +633,9 @@ def _middle(span):
 
 
 def _of_words(tokens, translation):
-    """Tokens of a word, or of several, as one, so that no tag tears a word.
+    """Merges the tokens of words, so that tags don't split words.
 
-    The longest one says where in the source they come from.
+    The longest token of a word determines its place in the source.
     """
     words = _word_spans(translation)
     whole: list[tuple[Span, float, int]] = []
@@ -658,7 +660,7 @@ def _of_words(tokens, translation):
 
 
 def _of_characters(tokens, stripped, translation):
-    """Tokens of words with marks inside, as their characters where copied.
+    """Splits copied words to characters if they have marks inside.
 
     So that H<sub>2</sub>O keeps its tag around the digit.
     """
@@ -686,9 +688,9 @@ def _of_characters(tokens, stripped, translation):
 def _fill_pairs(stripped, tokens, source, target, weights):
     """Moves tokens to pairs of tags that have none.
 
-    In a compound such as Formelleiste, of <b>Formula</b> bar, one word speaks
-    for both. A pair takes the token that attends to its text most, but never
-    the only one of another pair.
+    In a compound such as Formelleiste, for <b>Formula</b> bar, one word
+    translates both. A pair takes the token that attends to its text most, but
+    never the only token of another pair.
 
     Args:
         stripped, source, target, weights: see `place_marks`.
@@ -707,7 +709,7 @@ def _fill_pairs(stripped, tokens, source, target, weights):
 
     around = _pairs_around(stripped)
     tried: set[tuple[int, int]] = set()
-    # Inner pairs first: what fills them fills those around.
+    # Inner pairs first: their tokens also fill the pairs around them.
     for pair in sorted(
         (n for n, last in enumerate(stripped.partners) if last > n),
         key=stripped.partners.__getitem__,
@@ -736,7 +738,7 @@ def _fill_pairs(stripped, tokens, source, target, weights):
 
 
 def _pairs_around(stripped):
-    """The innermost pair, or None, before the first mark and after each."""
+    """The innermost open pair or None: at the start, and after each mark."""
     around: list[int | None] = [None]
     opened: list[int] = []
     for n, partner in enumerate(stripped.partners):
@@ -749,15 +751,14 @@ def _pairs_around(stripped):
 
 
 def _place(stripped, translation, tokens, indices, depth, placed):
-    """Places the marks of these indices among some tokens.
+    """Places the marks inside a pair, or of the whole text, among its tokens.
 
     Args:
         stripped, translation: see `place_marks`.
-        tokens: `(Span, middle of the source's token)`, those of the pair
-            around.
-        indices: of marks, all that are in the pair around.
-        depth: pairs around.
-        placed: gets the marks.
+        tokens: `(Span, middle of the source's token)` of the enclosing pair.
+        indices: of all marks in the enclosing pair.
+        depth: number of enclosing pairs.
+        placed: receives the placed marks.
     """
     taken: set[int] = set()
     # By the place in the source.
@@ -772,7 +773,7 @@ def _place(stripped, translation, tokens, indices, depth, placed):
         within = sorted({n for _, n in sources[begin:end]} - taken)
         run = _longest_run(within, taken)
         if partner == index or not run or depth == _DEEPEST:
-            # Also a pair around nothing, or nothing that was translated.
+            # Also a pair that is empty, or whose content has no translation.
             marks = range(index, max(partner, index) + 1)
             text = _joined(stripped, marks)
             spaces = stripped.spaced[index][0], stripped.spaced[marks[-1]][1]
@@ -797,7 +798,7 @@ def _place(stripped, translation, tokens, indices, depth, placed):
 
 
 def _joined(stripped, indices):
-    """Marks with nothing between them; elements keep the spaces they have."""
+    """Joins marks without the text between; keeps spaces between elements."""
     text = stripped.marks[indices[0]]
     for before, n in itertools.pairwise(indices):
         opened = stripped.partners[before] > before
@@ -808,7 +809,7 @@ def _joined(stripped, indices):
 
 
 def _longest_run(within, taken):
-    """The indices from first to last of a pair's tokens, none taken."""
+    """The longest run of a pair's tokens with no taken token in between."""
     runs: list[list[int]] = []
     for n in within:
         between = range(runs[-1][-1], n) if runs else ()
@@ -820,9 +821,9 @@ def _longest_run(within, taken):
 
 
 def _alone(text, place, spaces, translation, tokens, sources, depth, index):
-    """A mark beside the token of its neighbour in the source."""
+    """Places a mark beside the token of its neighbour in the source."""
     n = bisect.bisect(sources, (place, -1))
-    # What touches a word, as a note's number, stays with it.
+    # A mark that touches the word before it, such as a note, stays with it.
     joined = n > 0 and spaces == (False, True)
     if (
         n < len(sources)
@@ -833,7 +834,7 @@ def _alone(text, place, spaces, translation, tokens, sources, depth, index):
         position, order = span.start, (1, depth, 0, index)
     else:
         position = tokens[sources[n - 1][1]][0].end if n else len(translation)
-        order = (0, -depth, 1, index)  # Not in a pair that ends there.
+        order = (0, -depth, 1, index)  # After a pair that ends there.
     left = translation[max(position - 1, 0) : position]
     right = translation[position : position + 1]
     closes = _CLOSES.match(translation, position)
@@ -847,12 +848,12 @@ def _alone(text, place, spaces, translation, tokens, sources, depth, index):
 
 
 def _needs_space(neighbour):
-    """True if a space belongs between a mark and a character beside it."""
+    """True if a mark needs a space between it and an adjacent character."""
     spaced = not neighbour or neighbour.isspace()
     return not spaced and not is_unspaced(neighbour)
 
 
 def is_unspaced(character: str) -> bool:
-    """True for a character of East Asia, but for Korean, which has spaces."""
+    """True for East Asian characters except Korean, which has spaces."""
     wide = unicodedata.east_asian_width(character) in "WF"
     return wide and script_of_character(character) != "HANGUL"

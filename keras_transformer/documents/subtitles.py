@@ -1,8 +1,8 @@
 """Subtitles: SubRip (.srt) and WebVTT (.vtt).
 
-A sentence that goes over several cues is one text, so that it is translated
-whole, and its translation is laid out over the same cues by their length. Time
-codes, numbers, cue settings, notes and styles stay as they are.
+A sentence that spans several cues is translated as one text, and its
+translation is distributed over the same cues by their length. Time codes,
+numbers, cue settings, notes and styles aren't changed.
 
 References: WebVTT, W3C Candidate Recommendation; Netflix' Timed Text Style
 Guide for the 42 columns of a line.
@@ -29,17 +29,17 @@ _TIMES = re.compile(
 _TAG = re.compile(r"(</?[A-Za-z][^<>\n]*>|<[\d:.]+>|\{\\[^{}\n]*\})")
 _CLOSING_TAG = re.compile(r"</[^<>\n]*>")
 _LINE_BREAK = re.compile(r"<[Bb][Rr] ?/?>|\\N")
-# A dash, `>>`, or a name in capitals before what isn't all capitals.
+# A dash, `>>`, or a name in capitals before text that isn't all in capitals.
 _SPEAKER = re.compile(
     r"\s*(?:[-\u2010-\u2015]|(?:>|&gt;){2,}"
     r"|[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}:(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
     re.DOTALL,
 )
-# Tags of ruby, and the readings within, which no translation has.
+# Ruby tags, and the readings within, which aren't translated.
 _RUBY = re.compile(r"<r[tp]\b[^<>]*>[^<>]*(?:</r[tp]>)?|</?ruby\b[^<>]*>")
 _STYLES = r"(?:<[biu]>|\{\\[^{}\n]*\})*"
-# Text wholly in a tag of a speaker or colour, which may be left open. What was
-# looked at is taken as a whole: before Python 3.11.5 `*+` forgets it.
+# Text enclosed in a tag of a speaker or colour, which may be left open. The
+# lookahead and \3 make the match atomic, as `*+` fails before Python 3.11.5.
 _OWN = re.compile(
     rf"\s*{_STYLES}(<(font|c(?=\.)|v)\b[^<>]*>)"
     r"(?=((?:(?!</?\2\b).|</\2>\s*\1)*))\3(?:</\2>(?:</[biu]>)*)?\s*$",
@@ -54,7 +54,7 @@ _SOUND = re.compile(r"[♪♫#]|[\[(][^\])]*[\])]$")
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
 _NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
 _COMMAS = "，、：；"
-# Cues that a sentence goes over, and seconds between two of them.
+# Maximum cues of a sentence, and seconds between two of them.
 _MOST_CUES, _LONGEST_GAP = 8, 2.0
 _COLUMNS = 42
 _OUTSIDE = "without a time code"
@@ -62,15 +62,15 @@ _OUTSIDE = "without a time code"
 
 @dataclasses.dataclass
 class _Cue:
-    """What one speaker says in a cue; the text is without its frame."""
+    """The text of one speaker in a cue, without the tags around it."""
 
     text: str
     before: str
     after: str
     start: float
     end: float
-    is_whole: bool  # neither a sound nor with the mark of a speaker
-    frame: tuple[str | None, ...] = ()  # its speaker and place
+    is_whole: bool  # False for a sound, or with the mark of a speaker
+    frame: tuple[str | None, ...] = ()  # the speaker and the position
 
 
 class Subtitles:
@@ -90,9 +90,9 @@ class Subtitles:
         lines = content.replace(self._newline, "\n").split("\n")
         self._is_webvtt = content.lstrip("\ufeff").startswith("WEBVTT")
         if self._is_webvtt:
-            # There lines of spaces end no cue.
+            # In WebVTT, lines of only spaces don't end a cue.
             lines = [line for line in lines if not line or line.strip()]
-        # Lines as they are, and lists of cues in place of their text.
+        # Unchanged lines, and lists of cues in place of their text.
         self._parts: list[str | list[_Cue]] = list(_parts(lines))
         cues = [cue for part in self._parts for cue in _cues_of(part)]
         if not any(map(_TIMES.match, lines)):
@@ -100,7 +100,7 @@ class Subtitles:
                 f"{path}: no time code. Accepted: SubRip or WebVTT, such as "
                 "00:01:02,500 --> 00:01:04,000"
             )
-        # Chinese and Japanese subtitles mostly have no full stops.
+        # Most Chinese and Japanese subtitles have no full stops.
         has_stops = 10 * content.count("。") >= len(cues)
         said = (cue for cue in cues if cue.text)
         self._groups = list(_groups(said, has_stops))
@@ -136,7 +136,7 @@ def _cues_of(part):
 
 
 def _is_outside(part):
-    """Whether it is a line of text that no time code is before."""
+    """True for a line of text that doesn't belong to a time code."""
     return (
         isinstance(part, str)
         and part.strip("\ufeff \t0123456789") != ""
@@ -145,7 +145,7 @@ def _is_outside(part):
 
 
 def _parts(lines) -> Iterator:
-    """Yields lines that stay, and the cues of each time code."""
+    """Yields unchanged lines, and a list of cues for each time code."""
     number = 0
     while number < len(lines):
         yield lines[number]
@@ -156,7 +156,7 @@ def _parts(lines) -> Iterator:
         begin = number
         while number < len(lines) and lines[number].strip():
             if _TIMES.match(lines[number]):
-                # Of the next cue, without a blank line before its number.
+                # The next cue, whose number has no blank line before it.
                 number -= number > begin and lines[number - 1].strip().isdigit()
                 break
             number += 1
@@ -166,7 +166,7 @@ def _parts(lines) -> Iterator:
 
 
 def _cues(lines, settings, start, end):
-    """The turns of speakers, or the whole text if there are none."""
+    """Yields a cue for each speaker, or one for the whole text."""
     if not lines:
         return
     for text in _turns(_RUBY.sub("", "\n".join(lines))):
@@ -180,7 +180,7 @@ def _cues(lines, settings, start, end):
         frame = settings, _own_tag(text), *_FRAME.findall(before)
         inner = "".join(pieces[said[0] : said[-1] + 1 : 2])
         after = "".join(pieces[said[-1] + 1 :])
-        # A tag within the text goes to its ends, where its partner is.
+        # Opening tags within the text move before it, closing tags behind it.
         within = pieces[said[0] + 1 : said[-1] : 2]
         before += "".join(tag for tag in within if tag[1:2].isalpha())
         if within:
@@ -197,7 +197,7 @@ def _cues(lines, settings, start, end):
 
 
 def _turns(text):
-    # Lines of one colour are one speaker's.
+    # Lines with the same colour belong to one speaker.
     parts = itertools.groupby(_OWN_START.split(text), _own_tag)
     own = [(tag, "\n".join(lines)) for tag, lines in parts]
     if not all(tag for tag, _ in own):
@@ -206,10 +206,10 @@ def _turns(text):
 
 
 def _dialogue(text):
-    """A turn for each line that begins one, with those after that don't."""
+    """Splits a text before each line that begins a speaker's turn."""
     lines = re.split(r"\n|\s(?=<v\b)", text)
     turns = [lines[:1]]
-    # The second speaker alone may have a dash, and so may an aside.
+    # If only the second line has a dash, it may be a speaker's or an aside's.
     is_sure = _begins_turn(lines[0])
     for before, line in itertools.pairwise(lines):
         if _begins_turn(line) and (is_sure or not _is_aside(before, line)):
@@ -219,7 +219,7 @@ def _dialogue(text):
 
 
 def _is_aside(before, line):
-    """Whether a line's dash is of the sentence before: "We left⏎- at last"."""
+    """True if a line's dash continues the sentence: "We left⏎- at last"."""
     said = _TAG.sub("", line).lstrip("-‐‑‒–—― ")
     is_open = not _SENTENCE_END.search(_TAG.sub("", before).rstrip())
     return is_open and (said[:1].islower() or said[:1].isdigit())
@@ -235,7 +235,7 @@ def _begins_turn(line):
 
 
 def _nested(opening, closing):
-    """Closing tags in the order in which they end what is open."""
+    """Sorts closing tags in the reverse order of their opening tags."""
     places = collections.defaultdict(list)
     for place, name in enumerate(re.findall(r"<(\w+)", opening)):
         places[name].append(place)
@@ -255,7 +255,7 @@ def _seconds(code):
 
 
 def _groups(cues, has_stops) -> Iterator[list[_Cue]]:
-    """Yields the cues of each sentence or of several in one cue."""
+    """Yields the cues of each text, which is one or more sentences."""
     group: list[_Cue] = []
     for cue in cues:
         if group and not _goes_on(group, cue, has_stops):
@@ -281,7 +281,7 @@ def _goes_on(group, cue, has_stops):
 
 
 def _joined(texts):
-    """Texts in a row, a space between them where their script has one."""
+    """Joins texts, with a space between them if their script has spaces."""
     whole = ""
     for text in texts:
         unspaced = whole and is_unspaced(whole[-1]) and is_unspaced(text[0])
@@ -290,7 +290,7 @@ def _joined(texts):
 
 
 def _units(text) -> list[str]:
-    """What a line may not break: words, or characters of East Asia."""
+    """Splits a text to unbreakable units: words, or East Asian characters."""
     units: list[str] = []
     before = " "
     for character in text:
@@ -310,9 +310,9 @@ def _width(text):
 
 
 def _spread(text: str, shares: Sequence[int]) -> list[str]:
-    """A text in as many parts, about in the proportion of these numbers.
+    """Splits a text into parts, approximately in proportion to `shares`.
 
-    No word is cut; where there are fewer words than parts, parts are empty.
+    Words aren't cut; if there are fewer words than parts, some parts are empty.
     """
     units = _units(text)
     ends = [0]
@@ -336,10 +336,10 @@ def _spread(text: str, shares: Sequence[int]) -> list[str]:
 
 
 def _wrapped(text):
-    """Lines of at most 42 columns, about equally long."""
+    """Wraps a text to lines of at most 42 columns and similar lengths."""
     count = max(1, -(-_width(text) // _COLUMNS))
     units = _units(text)
-    # An address may be wider than a line.
+    # A unit, such as an address, may be wider than a line.
     widest = max([_COLUMNS, *map(_width, units)])
     for more in range(4):
         lines = _spread(text, [1] * (count + more))

@@ -14,9 +14,9 @@ from keras_transformer.errors import InputError, shown
 from keras_transformer.system.files import open_file, read_bytes
 
 _MARK = "\ufeff"
-# Of a table, with the line that tells Excel what divides columns.
+# The head of a table: a byte order mark, and Excel's line for the delimiter.
 _HEAD = re.compile(r'^(\ufeff?(?:"?(?i:sep)=([^"\r\n])"?(?:\r\n?|\n))?)')
-# A cell as programs write it that quote those with quotes in them.
+# A cell of programs that put quotes around cells with quotes.
 _QUOTED = re.compile(r'"[^"]*(?:""[^"]*)+"')
 
 
@@ -25,13 +25,13 @@ class Table:
 
     Args:
         path: of the file.
-        field: `COLUMN`, whose texts give way to their translations, or
-            `COLUMN:TARGET`, whose translations go into another column, which
+        field: `COLUMN`, whose texts are replaced by their translations, or
+            `COLUMN:TARGET` to write the translations to another column, which
             is added if it isn't in the header.
         delimiter: between columns.
 
     Raises:
-        InputError: the file is damaged, or has no such column.
+        InputError: the file is damaged, or doesn't have the column.
     """
 
     def __init__(
@@ -45,11 +45,12 @@ class Table:
             content = content.replace("\r", "\n")
         header = content.partition("\n")[0]
         if delimiter == "," and "," not in header:
-            # Excel writes ";" where 1.5 is 1,5.
+            # Excel writes ";" in locales with a decimal comma.
             delimiter = next((d for d in ";\t" if d in header), ",")
         self._delimiter = delimiter = divider or delimiter
         self._rows = _plain_rows(content) if delimiter == "\t" else []
-        # Lines of TSV have as many columns without a look at quotes.
+        # Plain TSV: all lines have the same number of columns if quotes are
+        # ignored.
         self._is_plain = len({len(row) for row in self._rows if row}) == 1
         if any(map(_QUOTED.fullmatch, itertools.chain(*self._rows))):
             self._is_plain = False
@@ -84,7 +85,7 @@ class Table:
     def translated(self, texts: Iterable[str]) -> Iterable[bytes]:
         """See `Document.translated`."""
         for row in self._rows[1:]:
-            # A blank line has no columns, and stays one.
+            # A blank line has no columns, and isn't changed.
             if row:
                 row += [""] * (self._target + 1 - len(row))
         for row, text in zip(self._filled, texts, strict=True):
@@ -120,27 +121,27 @@ def _csv_rows(content, delimiter, path):
 
 
 class JsonLines:
-    """A `Document` of the values that a key has in lines of JSON.
+    """A `Document` of the values of a key in lines of JSON.
 
-    The file is read once for each use, a line at a time.
+    The file is read again for each use, a line at a time.
 
     Args:
         path: of the file.
-        field: `KEY`, whose strings give way to their translations, or
-            `KEY:TARGET`, whose translations get a key of their own.
+        field: `KEY`, whose strings are replaced by their translations, or
+            `KEY:TARGET` to write the translations to another key.
 
     Raises:
-        InputError: a line is no JSON object, or none of them has the key.
+        InputError: a line isn't a JSON object, or no line has the key.
     """
 
     def __init__(self, path: pathlib.Path, field: str | None) -> None:
         self._path = path
-        # A pipe can be read once.
+        # A pipe can be read only once.
         self._content = (
             None if path.is_file() else read_bytes(path, "", LARGEST)
         )
         strings: collections.Counter[str] = collections.Counter()
-        # All, of what may grow meanwhile.
+        # None: all lines. Fixed below, as the file may grow in the meantime.
         self._lines: int | None = None
         lines = count = 0
         try:
@@ -186,7 +187,7 @@ class JsonLines:
             yield line
 
     def _rows(self) -> Iterator[tuple[bytes, dict | None]]:
-        """Yields lines and their objects; None of a blank one."""
+        """Yields lines and their objects; None for a blank line."""
         opened = (
             open_file(self._path)
             if self._content is None
@@ -202,7 +203,7 @@ class JsonLines:
 
 
 class _Texts(Collection[str]):
-    """Texts that are read again with each use."""
+    """Texts that are read again for each iteration."""
 
     def __init__(self, read: Callable[[], Iterator[str]], count: int) -> None:
         self._read = read
@@ -219,7 +220,7 @@ class _Texts(Collection[str]):
 
 
 def _with_string(line, key, text):
-    """A line of a JSON object with a string for a key, the rest as it is."""
+    """Sets a key to a string in a line of JSON, without changing the rest."""
     decode = json.JSONDecoder().raw_decode
     value, place = None, line.index("{") + 1
     while line[start := _after_space(line, place)] != "}":
@@ -236,20 +237,20 @@ def _with_string(line, key, text):
 
 
 def _after_space(line, place):
-    """Where the next key or value begins, or the object ends."""
+    """The position of the next key or value, or the end of the object."""
     while line[place] in " \t\n\r:,":
         place += 1
     return place
 
 
 def _json_string(text):
-    # Half of a character is an escape.
+    # Unpaired surrogates must be escaped.
     is_whole = not re.search("[\ud800-\udfff]", text)
     return json.dumps(text, ensure_ascii=not is_whole)
 
 
 def _source_and_target(path, field, kind, names):
-    """The two names that `--field` has."""
+    """The names of source and target in `--field`."""
     if not field:
         raise InputError(
             f"{path}: no {kind} is named. Accepted: --field NAME of "
@@ -264,7 +265,7 @@ def json_object(line: str | bytes, where: str) -> dict:
     """The JSON object in a line.
 
     Raises:
-        InputError: there is none; `where` says which line it is.
+        InputError: it isn't one; the message has `where`, the line's place.
     """
     try:
         value = json.loads(line)

@@ -1,9 +1,9 @@
 """Word: paragraphs of .docx files, with the formatting of their runs.
 
-The formatting that most of a paragraph has is plain; runs of another and links
-are tags of its text, and within a link most of its own is plain. Pictures,
-and notes are marks, too. Breaks and tabs end a text, as those of a list or a
-table of contents stand between texts.
+The formatting of most of a paragraph's text counts as plain; runs with another
+formatting, and links, are tags of the text. Within a link, its own most common
+formatting is plain. Pictures and notes are marks, too. Breaks and tabs end a
+text, as they separate texts in a list or a table of contents.
 """
 
 import collections
@@ -25,7 +25,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _TEXT = f"{_W}t"
 _MARGINS = "header", "footer"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-# Of runs: links, insertions that are tracked, fields of forms.
+# Containers of runs: links, tracked insertions, form fields.
 _CONTAINERS = {
     f"{_W}{name}"
     for name in (
@@ -39,7 +39,7 @@ _PROPERTIES = {
 }
 _BREAKS = [f"{_W}{name}" for name in ("br", "cr", "ptab", "tab")]
 _OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
-# Of no use beside another text.
+# Elements that don't apply to another text.
 _DROPPED = {
     f"{_W}{name}"
     for name in ("proofErr", "lastRenderedPageBreak", "softHyphen")
@@ -65,7 +65,7 @@ class WordDocument:
         try:
             archive = zipfile.ZipFile(io.BytesIO(content))
             size = sum(member.file_size for member in archive.infolist())
-            # A size may be a lie, which the checksum shows.
+            # A declared size may be false, which `testzip` detects.
             if size > LARGEST or archive.testzip():
                 raise ValueError("it unpacks to too much")
             self._document = docx.Document(io.BytesIO(content))
@@ -93,7 +93,7 @@ class WordDocument:
 
 
 def _paragraphs(document) -> Iterator:
-    """The paragraphs of the text, its tables, headers and footers."""
+    """Yields the paragraphs of the body, tables, headers and footers."""
     roots = [document.element.body]
     for section in document.sections:
         kinds = ("", "first_page_", "even_page_")
@@ -112,7 +112,7 @@ def _lines(paragraph):
 
 
 def _between_breaks(parent):
-    """Yields lists of children of one element, those between two breaks."""
+    """Yields lists of an element's children, divided at breaks."""
     children: list = []
     for child in _content(parent):
         is_container = child.tag in _CONTAINERS
@@ -130,15 +130,15 @@ def _between_breaks(parent):
 
 
 class _Line:
-    """What is between two breaks of a paragraph, as a text with tags.
+    """The content between two breaks of a paragraph, as a text with tags.
 
     Args:
-        children: of one element, one after the other.
+        children: successive children of one element.
 
     Attributes:
-        text: of it.
+        text: the text with tags.
         has_letters: whether there is something to translate.
-        left: the number of its marks that have letters, which stay.
+        left: the number of marks with letters, which aren't translated.
     """
 
     def __init__(self, children):
@@ -149,20 +149,20 @@ class _Line:
         texts = (text.text or "" for c in children for text in c.iter(_TEXT))
         self._name = unused_tag("".join(texts))
         self._tag = re.compile(rf"<(/?){self._name}(\d+)(/?)>")
-        # By the numbers of tags; of runs 0 is what is in no tag.
+        # By the numbers of tags; run 0 has the formatting outside of tags.
         self._runs: dict[int, Any] = {}
         self._containers: dict[int, Any] = {}
-        # By what is in tags: "1", and "/1" if it begins something.
+        # By the content of tags: "1", and "/1" for the end of a pair.
         self._codes: dict[str, list] = {}
         self._numbers = itertools.count(1)
         self.text = "".join(self._tagged(children, 0))
         self.has_letters = any(map(str.isalpha, self._tag.sub("", self.text)))
 
     def _tagged(self, children, container):
-        """Yields the texts and tags of children of a container of a number."""
+        """Yields texts and tags for the children of a numbered container."""
         pieces = _with_numbers(_whole_fields(_pieces(children)))
         plain, pairs = _plain_formatting(pieces), _pairs(pieces)
-        starts: dict[Any, int] = {}  # of ends
+        starts: dict[Any, int] = {}  # numbers of beginnings, by their ends
         for formatting, group in itertools.groupby(pieces, key=_group):
             number = next(self._numbers)
             children, text = next(group)
@@ -189,13 +189,13 @@ class _Line:
                 yield f"<{tag}{'/' if end is None else ''}>"
 
     def replace(self, text):
-        """Puts a translation in place of the text.
+        """Replaces the text by a translation.
 
-        Its tags are those of the text, unless they were translated as words:
-        then some may be missing, and others are passed over.
+        It has the same tags, unless these were translated as words: then some
+        may be missing, and unknown ones are ignored.
         """
         own = {match[0] for match in self._tag.finditer(self.text)}
-        # What is deepest first: lxml visits all that is in what it removes.
+        # The deepest first, as lxml visits all descendants of what it removes.
         for container in reversed(self._containers.values()):
             content = _innermost(container)
             for child in _content(content):
@@ -230,12 +230,12 @@ class _Line:
         line.getparent().remove(line)
 
     def _add(self, text, number, parent):
-        """Adds a text in the formatting of the tag of a number."""
+        """Adds a text with the formatting of a numbered tag."""
         if not text:
             return
         if number in self._runs:
             run = copy.deepcopy(self._runs[number])
-        else:  # There was no text, only links.
+        else:  # The source has no text outside of links.
             run = parent.makeelement(f"{_W}r")
             run.append(run.makeelement(_TEXT))
         place = run.find(_TEXT)
@@ -245,12 +245,12 @@ class _Line:
 
 
 def _content(element):
-    """A list of an element's children that are no properties of it."""
+    """A list of an element's children except its properties."""
     return [child for child in element if child.tag not in _PROPERTIES]
 
 
 def _innermost(element):
-    """An element, or the one that all its content is in."""
+    """An element, or the innermost container of its whole content."""
     content = _content(element)
     if len(content) == 1 and content[0].tag in _CONTAINERS:
         return _innermost(content[0])
@@ -258,7 +258,7 @@ def _innermost(element):
 
 
 def _split_runs(parent):
-    """Gives tabs and breaks that are beside text in a run runs of their own."""
+    """Splits runs so that each has one child, such as a text or a break."""
     for run in list(parent):
         if run.tag in _DROPPED:
             parent.remove(run)
@@ -284,12 +284,12 @@ def _split_runs(parent):
 
 
 def _pieces(children):
-    """Yields lists of an element's children, and the text of each or None.
+    """Groups an element's children; yields lists, each with its text or None.
 
-    A field's children up to its result stay together.
+    A field's children before its result are one list.
     """
     codes: list = []
-    depth = 0  # of fields whose results have not begun
+    depth = 0  # nested fields whose results haven't begun
     for child in children:
         was_closed = not depth
         for kind in _field_codes([child]):
@@ -304,17 +304,17 @@ def _pieces(children):
         if not depth:
             yield codes, None
             codes = []
-    for child in codes:  # Their result is in another paragraph.
+    for child in codes:  # The field's result is in another paragraph.
         yield [child], _text_of(child)
 
 
 def _whole_fields(pieces):
-    """A list of pieces, in which a field is one if its result has no letters.
+    """A list of pieces, with fields merged if their result has no letters.
 
-    Such as the number of a page.
+    For example a page number.
     """
     whole: list = []
-    begun = None  # index of a field of whose result no letter has come
+    begun = None  # index of a field without letters in its result so far
     for children, text in pieces:
         whole.append((children, text))
         kinds = _field_codes(children)
@@ -332,9 +332,9 @@ def _whole_fields(pieces):
 
 
 def _with_numbers(pieces):
-    """Pieces whose raised and lowered ones without letters are no texts.
+    """Makes raised and lowered pieces without letters marks instead of texts.
 
-    Those before a letter stay, as in a formula.
+    Except before a letter, as in a formula.
     """
     following = [text or "" for _, text in [*pieces[1:], (None, "")]]
     return [
@@ -354,7 +354,7 @@ def _is_number(element, text, after):
 
 
 def _field_codes(elements):
-    """A list of `begin`, `separate` and `end` of the fields in elements."""
+    """The `begin`, `separate` and `end` codes of the fields in elements."""
     return [
         code.get(f"{_W}fldCharType")
         for element in elements
@@ -363,9 +363,9 @@ def _field_codes(elements):
 
 
 def _pairs(pieces):
-    """What begins something, such as a bookmark, and what ends it.
+    """Maps elements that begin a pair, such as a bookmark, to those ending it.
 
-    Of pairs that cross the first one is a pair.
+    Of crossing pairs, only the one that ends first is a pair.
     """
     pairs = {}
     begun: list = []
@@ -400,13 +400,13 @@ def _plain_formatting(pieces):
 
 
 def _group(piece):
-    """What is the same for pieces that become one, next to each other."""
+    """A key that is the same for adjacent pieces that are merged."""
     children, text = piece
     return children[0] if text is None else _formatting(children[0])
 
 
 def _text_of(element):
-    """The text of a run of nothing else; None: of others."""
+    """The text of a run with only text; None for other elements."""
     if element.tag != f"{_W}r":
         return None
     content = [child for child in element if child.tag != f"{_W}rPr"]
@@ -434,7 +434,7 @@ def _has_letters(mark):
 
 
 def _formatting(run):
-    """What tells the formatting of runs apart."""
+    """A key that is equal for runs with the same formatting."""
     return "".join(
         f"{child.tag}{sorted(child.attrib.items())}"
         for child in run.iterfind(f"{_W}rPr//*")
