@@ -69,7 +69,7 @@ class DataConfig(Section):
     # OpenCC t2s on Chinese sides, except tags for traditional characters:
     # zh-Hant, zh-TW, zh-HK, zh-MO, yue
     simplify_chinese: bool = True
-    max_length: PositiveInt = 100  # tokens a side, without start and end
+    max_length: PositiveInt = 100  # tokens per side, without start and end
     # longer side to shorter; 0: no limit
     max_length_ratio: Annotated[float, _LENGTH_RATIO] = 9.0
     remove_duplicates: bool = True  # exact duplicate pairs

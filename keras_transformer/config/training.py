@@ -40,7 +40,7 @@ class TrainingConfig(Section):
     gradient_clip: NonNegativeFloat = 0.0
     accumulate_steps: PositiveInt = 1  # batches per update of the weights
     # float32, mixed_bfloat16, mixed_float16, or auto: mixed_bfloat16 if the
-    # machine that the run starts on multiplies it, else float32
+    # machine that the run starts on has instructions for it, else float32
     precision: Precision = "float32"
     # Parts of a batch that are computed in parallel, a thread each. None: the
     # number of cores, 8 at most; 1 with a GPU and on JAX.

@@ -108,7 +108,7 @@ def few_lengths(lengths: np.ndarray, longest: int = 0) -> tuple[int, ...]:
     # Positions of pairs i to j if all are padded to the length of the last.
     costs = (until[None, :] - until[:, None]) * np.concatenate([[0], own])
     costs = np.where(costs > 0, costs.astype(float), np.inf)  # (U + 1, U + 1)
-    least = costs[0]  # positions of the first j with one length, two, ...
+    least = costs[0]  # least positions of the first j with 1, 2, ... lengths
     starts: list[np.ndarray] = []
     while least[-1] > _ROUNDING * (counts[own] * own).sum():
         totals = least[:, None] + costs  # (U + 1, U + 1)

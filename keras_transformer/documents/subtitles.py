@@ -170,7 +170,7 @@ def _cues(lines, settings, start, end):
     if not lines:
         return
     for text in _turns(_RUBY.sub("", "\n".join(lines))):
-        # Text and tags in turn.
+        # Alternately text and tags.
         pieces = _TAG.split(_LINE_BREAK.sub(" ", text))
         said = [n for n in range(0, len(pieces), 2) if pieces[n].strip()]
         if not said:

@@ -74,7 +74,7 @@ class WordDocument:
                 for paragraph in list(_paragraphs(self._document))
                 for line in _lines(paragraph)
             ]
-        except Exception as error:  # python-docx has no class of its own.
+        except Exception as error:  # python-docx raises many kinds of errors.
             raise InputError(
                 f"{path}: no .docx file, or a damaged one ({error})"
             ) from None

@@ -33,7 +33,7 @@ class LookupTokenizer(Tokenizer):
 
     Raises:
         InputError: the reserved tokens don't come first, a token is empty or
-            repeated, or an option isn't as accepted (`OptionError`).
+            repeated, or an option isn't accepted (`OptionError`).
     """
 
     content_file = "vocabulary.txt"

@@ -208,7 +208,7 @@ class SentenceSplitter:
         return count_chosen(sentences, ~is_wordless(sentences.texts))
 
     def _without_tags(self, text):
-        """Tags at the beginning of texts, and the rest."""
+        """Splits tags off the beginning of texts."""
         if not self._tags:
             return tf.fill(tf.shape(text), ""), text
         head = f"^[{WHITE_SPACE}]*(?:(?:{self._tags})[{WHITE_SPACE}]*)+"

@@ -186,7 +186,7 @@ class Tokenizer(tf.Module):
 
     @property
     def tags(self) -> list[str]:
-        """Tokens that may stand before a text, in the order of their ids."""
+        """Tokens that may precede a text, in the order of their ids."""
         return self._tags.tolist()
 
     @functools.cached_property
