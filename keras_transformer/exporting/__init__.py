@@ -1,8 +1,8 @@
-"""A SavedModel for TensorFlow Serving, proved before it is published.
+"""SavedModel exports for TensorFlow Serving, checked before publication.
 
-`writer` makes a version folder of a run, `registry` keeps a model's versions,
-labels and releases, `server_files` writes the configuration of a server.
-`verification` checks a version, in fresh processes. `session` is how everything
-here and the embedded server run one; `verification.c_api` is the independent
-second way. `saved_translator` translates with one in Python.
+`writer` exports a run as a version folder, `registry` manages a model's
+versions, labels and releases, `server_files` writes the configuration of a
+server. `verification` checks a version in fresh processes. `session` runs a
+version, here and in the embedded server; `verification.c_api` runs it through
+an independent code path. `saved_translator` translates with one in Python.
 """

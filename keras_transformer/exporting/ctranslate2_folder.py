@@ -1,11 +1,11 @@
-"""Folder of an export for CTranslate2: its files, and what it can't hold.
+"""Folder of a CTranslate2 export: its files and the searches it supports.
 
 FOLDER/
-  model.bin  config.json  *_vocabulary.json   as CTranslate2 loads them
+  model.bin  config.json  *_vocabulary.json   the files CTranslate2 loads
   source_tokenizer/  target_tokenizer/
   imported/               licence and model card of an imported model
-  keras_transformer.json  the configuration, origin, checksums of the files
-  reference.json          translations of the run, to compare with
+  keras_transformer.json  configuration, origin and checksums of the files
+  reference.json          the run's own translations, for the checks
 
 Needs neither CTranslate2 nor TensorFlow.
 """
@@ -29,8 +29,8 @@ CTRANSLATE2_DESCRIPTION = "keras_transformer.json"
 REFERENCE = "reference.json"
 ACCEPTED = "Accepted: what `export --format ctranslate2` wrote"
 EXPORT_AGAIN = "export it again"
-# What weights are stored in, and how far a token's log-probability may be from
-# the run's, in nats. bfloat16 would need PyTorch.
+# Types of stored weights, each with how far a token's log-probability may be
+# from the run's, in nats. bfloat16 would need PyTorch.
 QUANTIZATIONS = {
     "float32": 1e-4,
     "float16": 0.02,
@@ -39,8 +39,8 @@ QUANTIZATIONS = {
     "int8_float32": 0.25,
     "int8_float16": 0.25,
 }
-# What CTranslate2's search can't do, or does otherwise: the values that leave
-# it out.
+# Settings that CTranslate2 lacks or implements differently, each with the value
+# that turns it off.
 _LEFT_OUT = {
     "repetition_penalty": 1.0,
     "replace_unknown": False,
@@ -56,10 +56,10 @@ def require_ctranslate2() -> None:
 
 
 def require_search(decoding: DecodingConfig) -> None:
-    """Refuses a search that CTranslate2 doesn't have.
+    """Refuses a search that CTranslate2 doesn't support.
 
     Raises:
-        InputError: names the setting and what is accepted.
+        InputError: names the setting and the accepted value.
     """
     for name, accepted in _LEFT_OUT.items():
         received = getattr(decoding, name)
@@ -79,22 +79,22 @@ def require_search(decoding: DecodingConfig) -> None:
 
 
 def is_export(folder: str | os.PathLike) -> bool:
-    """True if a folder is such an export, whole or damaged."""
+    """True if a folder is a CTranslate2 export, even a damaged one."""
     path = pathlib.Path(folder) / CTRANSLATE2_DESCRIPTION
     if not path.is_file():
         return False
     try:
-        # Exports of other formats describe themselves in a file of that name.
+        # Exports of other formats have a description of the same name.
         return read_json(path).get("format") == FORMAT
     except InputError:
         return path.with_name(MODEL).is_file()
 
 
 def read_description(folder: str | os.PathLike) -> dict:
-    """Self-description of a folder.
+    """Returns the description in an export's `keras_transformer.json`.
 
     Raises:
-        InputError: it isn't an export for CTranslate2.
+        InputError: the folder isn't a CTranslate2 export, or is damaged.
     """
     path = pathlib.Path(folder) / CTRANSLATE2_DESCRIPTION
     if not path.is_file():
@@ -118,5 +118,5 @@ def read_description(folder: str | os.PathLike) -> dict:
 
 
 def read_config(folder: str | os.PathLike) -> Config:
-    """The run's configuration; raises as `read_description` does."""
+    """Returns the run's configuration; raises as `read_description` does."""
     return Config().updated(read_description(folder)["config"], str(folder))

@@ -1,7 +1,7 @@
-"""An export for CTranslate2 by signatures, as a server runs a SavedModel.
+"""A CTranslate2 export, run through the same signatures as a SavedModel.
 
-Names, types and meanings are those of `contract.layout`; alignments are
-missing, as CTranslate2's aren't known to be the model's.
+Names, types and meanings are those of `contract.layout`. There is no `align`
+signature, as CTranslate2's alignments aren't known to match the model's.
 
 Axes: B texts, K hypotheses.
 """
@@ -28,19 +28,19 @@ from keras_transformer.translation.translator import greedy
 
 
 class CTranslate2Session:
-    """Runs the signatures of a folder, for many threads at once.
+    """Runs the signatures of an export. Thread-safe.
 
     Args:
-        folder: that `export --format ctranslate2` wrote.
-        intra_op_threads: of one batch; 0: CTranslate2's choice.
-        workers: batches at a time; more wait for their turn.
+        folder: the folder that `export --format ctranslate2` wrote.
+        intra_op_threads: threads for one batch; 0: CTranslate2's choice.
+        workers: batches translated in parallel; further ones are queued.
 
     Attributes:
         signatures: `SignatureDef` by name.
 
     Raises:
-        InputError: CTranslate2 isn't installed, or the folder is no such
-            export or damaged.
+        InputError: CTranslate2 isn't installed, or the folder isn't a
+            CTranslate2 export or is damaged.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class CTranslate2Session:
             name: _definition(layout.SIGNATURES[name])
             for name in self._functions
         }
-        # Tokenizers are traced now, and not in the first request.
+        # Traces the tokenizers now, so that the first request isn't slow.
         for name, signature in self.signatures.items():
             self.run(name, {key: [b"a"] for key in signature.inputs})
 
@@ -76,9 +76,9 @@ class CTranslate2Session:
         """Runs a signature.
 
         Args:
-            name: of the signature.
-            inputs: an array, or lists, of bytes by the name of each input.
-            outputs: names of those to return; all if there are none.
+            name: the signature's name.
+            inputs: an array or a list of bytes by the name of each input.
+            outputs: names of the outputs to return; empty: all of them.
 
         Returns:
             an array by the name of each output; strings are bytes in an
@@ -86,7 +86,7 @@ class CTranslate2Session:
 
         Raises:
             KeyError: there is no such signature, input or output.
-            ServingError: there are not as many translations as texts.
+            ServingError: the numbers of texts and translations differ.
             RuntimeError: CTranslate2 failed.
         """
         texts = {key: list(values) for key, values in inputs.items()}
@@ -129,7 +129,7 @@ class CTranslate2Session:
         sums = np.array([sum(values) for values in by_token], np.float32)
         source = self._ids(tf.constant(text, tf.string))[layout.LENGTH].numpy()
         if not (shape.source_start or shape.source_end):
-            # CTranslate2 leaves out what has no source at all.
+            # CTranslate2 skips rows whose source is empty.
             sums[source == 0] = NO_SCORE
         decoding = translator.decoding
         penalty = LengthPenalty(

@@ -1,9 +1,9 @@
-"""CTranslate2 translator: an exported folder in Python, with our tokenizers.
+"""Translation with a CTranslate2 export in Python, with the run's tokenizers.
 
-Needs the extra `[ctranslate2]`. CTranslate2 searches, from tokens to tokens;
-text becomes tokens, and tokens text, by the tokenizers of the run, whatever
-their kind. These need TensorFlow and TF Text, which are imported with the
-first model.
+Needs the extra `[ctranslate2]`. CTranslate2 runs the search, from tokens to
+tokens. The run's tokenizers, of any kind, convert between text and tokens;
+they need TensorFlow and TF Text, which are imported when the first model is
+loaded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from keras_transformer.translation.request import (
 )
 from keras_transformer.translation.texts import TextTranslator, check_n_best
 
-_SCORED_TOKENS = 2048  # of the sources of a batch, padding included
+_SCORED_TOKENS = 2048  # source tokens in a batch, padding included
 
 
 class Hypotheses(NamedTuple):
@@ -45,11 +45,12 @@ class Hypotheses(NamedTuple):
 
     Attributes:
         ids: B lists of lists of target ids, without START and END.
-        scores: as many lists of floats: log-probabilities, divided by the
-            length penalty. Those of tokens that the search bans are shared
-            among the others, as CTranslate2 bans before its softmax.
-        truncated: B booleans, whether the text lost its end: it was too long
-            for the model, or its best translation reached the limit.
+        scores: B lists of floats, one for each hypothesis: log-probabilities
+            divided by the length penalty. The probability of banned tokens is
+            distributed among the others, as CTranslate2 masks the logits
+            before its softmax.
+        truncated: B booleans: True if the text was too long for the model, or
+            its best translation reached the length limit.
         shifts: B integers, see `structure.from_one`.
     """
 
@@ -60,28 +61,28 @@ class Hypotheses(NamedTuple):
 
 
 class CTranslate2Translator(TextTranslator):
-    """Translates with an export for CTranslate2, on the processor.
+    """Translates with a CTranslate2 export on the CPU.
 
     Args:
-        folder: that `export --format ctranslate2` wrote.
-        decoding: the search; None: as it was exported.
-        threads: of one translation.
-        workers: translations at a time, of as many threads that call; more
-            wait for their turn.
-        placeholders: regular expressions of markup, beside those of the data
-            that the model was trained on.
+        folder: the folder that `export --format ctranslate2` wrote.
+        decoding: the search; None: the exported one.
+        threads: number of threads for one batch.
+        workers: batches translated in parallel when several threads call;
+            further calls wait.
+        placeholders: regular expressions of markup, in addition to those of
+            the data that the model was trained on.
 
     Attributes:
-        description: what the export says about itself, a dict.
+        description: the export's description, a dict.
         config: the run's `Config`.
         decoding: the search.
-        source_tokenizer: a `Tokenizer`, with the search's prefix.
+        source_tokenizer: a `Tokenizer` that adds the search's prefix.
         target_tokenizer: a `Tokenizer`.
         split_pairs: see `paragraphs.pair_splitter`; None: nothing is split.
 
     Raises:
-        InputError: CTranslate2 isn't installed, the folder is no such export
-            or damaged, or the search is one that CTranslate2 doesn't have.
+        InputError: CTranslate2 isn't installed or doesn't support the search,
+            or the folder isn't a CTranslate2 export or is damaged.
 
     Example:
         >>> translator = CTranslate2Translator("ctranslate2_models/en-zh")
@@ -118,7 +119,7 @@ class CTranslate2Translator(TextTranslator):
                 inter_threads=workers,
                 intra_threads=threads,
             )
-        # It has a different error for every damage.
+        # CTranslate2 raises a different error for each kind of damage.
         except Exception as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()
             raise InputError(
@@ -129,10 +130,10 @@ class CTranslate2Translator(TextTranslator):
         return f"CTranslate2Translator({str(self._folder)!r})"
 
     def with_search(self, decoding: DecodingConfig) -> CTranslate2Translator:
-        """The same model, loaded once, with another search.
+        """Returns a translator with another search that shares the model.
 
         Raises:
-            InputError: it is one that CTranslate2 doesn't have.
+            InputError: CTranslate2 doesn't support the search.
         """
         other = copy.copy(self)
         other._set_search(decoding)
@@ -148,24 +149,25 @@ class CTranslate2Translator(TextTranslator):
         return self.config.data
 
     def close(self) -> None:
-        """Frees the weights, for all that share them."""
+        """Frees the weights, also for all translators that share them."""
         self._model.unload_model()
 
     def answer(
         self, texts: Sequence[str], count: int = 1
     ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
-        """The best translations of each sentence, which isn't split.
+        """Returns the best translations of each text, without splitting it.
 
         Args:
             texts: B sentences.
             count: K, at most the beam size.
 
         Returns:
-            B lists of K translations, the best first, as many scores, and
-            whether each text lost its end. What is left over, as of a text
-            without tokens, has "" and `NO_SCORE`.
+            B lists of K translations, the best first; their scores; and for
+            each text whether it was truncated. Where there are fewer than K
+            translations, as of a text without tokens, lists are padded with
+            "" and `NO_SCORE`.
         """
-        # All of the beam, for some may be the same text.
+        # The whole beam, as several hypotheses may detokenize to one text.
         searched = 1 if count == 1 else self.decoding.beam_size
         ids, scores, truncated, shifts = self.search(texts, searched)
         spelt = iter(self._spell(ids, shifts))
@@ -198,13 +200,13 @@ class CTranslate2Translator(TextTranslator):
         return self._paragraphs.translate(list(texts), translate)
 
     def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
-        """As `answer`, to ids. A text without tokens has one hypothesis: []."""
+        """As `answer`, but returns ids; [] for a text without tokens."""
         sources, limits, truncated, shifts = self._sources(texts)
         results: dict = {i: [([], 0.0)] for i in range(len(texts))}
         rows = [i for i, source in enumerate(sources) if source]
         results |= self._search(rows, sources, max(limits, default=0), count)
-        # The limit of a search is one for all of its sentences, so those that
-        # went beyond their own are searched again.
+        # A CTranslate2 call has one length limit for all sentences, so those
+        # that exceeded their own limit are searched again.
         beyond: dict = {}
         for i in rows:
             longest = max(len(ids) for ids, _ in results[i])
@@ -213,7 +215,8 @@ class CTranslate2Translator(TextTranslator):
         for limit, again in beyond.items():
             results |= self._search(again, sources, limit, count)
         found = [results[i] for i in range(len(texts))]
-        # At most so many tokens, if END is one of them: else it has none.
+        # END counts towards the limit, so `limit` other tokens leave no room
+        # for it.
         reached = [
             len(row[0][0]) >= limit > 0
             for row, limit in zip(found, limits, strict=True)
@@ -232,10 +235,10 @@ class CTranslate2Translator(TextTranslator):
 
         Args:
             texts: B sentences.
-            targets: as many lists of ids, without START and END.
+            targets: B lists of ids, without START and END.
 
         Returns:
-            B lists of natural logarithms, one more than there are ids: END's.
+            B lists of natural logarithms, one for each id and one for END.
         """
         sources, _, _, shifts = self._sources(texts)
         targets = self._renumbered(targets, [-shift for shift in shifts])
@@ -251,7 +254,7 @@ class CTranslate2Translator(TextTranslator):
         return [list(result.log_probs) for result in results]
 
     def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
-        """The ids of given translations; what exceeds the model is cut off."""
+        """Returns ids of translations, truncated to the model's length."""
         ids = self.target_tokenizer.tokenize(
             _strings(translations)
         )  # (B, ragged)
@@ -271,7 +274,7 @@ class CTranslate2Translator(TextTranslator):
                 raise InputError(
                     f"{folder}: damaged, no fingerprint of {path.name}"
                 ) from None
-            # The ids of another model mean other tokens.
+            # Another model's tokenizer would give the ids other meanings.
             if tokenizers[-1].fingerprint() != fingerprint:
                 raise InputError(f"{path}: not the tokenizer of this model")
         self._source, self.target_tokenizer = tokenizers
@@ -298,8 +301,9 @@ class CTranslate2Translator(TextTranslator):
         others = [[self._target_tokens[i]] for i in banned if i != UNK_ID]
         self._options = {
             "beam_size": decoding.beam_size,
-            # A search ends with so many ended hypotheses, in beam sizes. Ours
-            # goes on until none can win, for which 2 is nearly always enough.
+            # The search stops after this number of finished hypotheses, as a
+            # multiple of the beam size. Ours continues until no hypothesis can
+            # win, for which 2 is nearly always enough.
             "patience": 1 if decoding.early_stopping else 2,
             "length_penalty": decoding.length_penalty,
             "no_repeat_ngram_size": decoding.no_repeat_ngram_size,
@@ -309,7 +313,7 @@ class CTranslate2Translator(TextTranslator):
         source = with_prefix(self._source, decoding)
         self.source_tokenizer = source
         most = self._max_length - 2  # without START and END
-        # Both sides have symbols, or neither.
+        # Either both vocabularies have symbols or neither has.
         first = source.first_symbol
 
         def prepare(text):
@@ -335,7 +339,7 @@ class CTranslate2Translator(TextTranslator):
             self.split_pairs = pair_splitter(splitters)
 
     def _sources(self, texts):
-        """Tokens, limits of outputs, what was cut, and shifts of numbers."""
+        """Returns tokens, output limits, truncated flags and symbol shifts."""
         ids, lengths, limits, truncated, shifts = (
             tensor.numpy() for tensor in self._prepare(_strings(texts))
         )
@@ -370,7 +374,7 @@ class CTranslate2Translator(TextTranslator):
         }
 
     def _renumbered(self, rows, shifts):
-        """Lists of target ids, numbers of their symbols higher by as much."""
+        """Returns lists of target ids with the numbers of symbols shifted."""
         import tensorflow as tf
 
         from keras_transformer.search.structure import renumbered
@@ -383,7 +387,7 @@ class CTranslate2Translator(TextTranslator):
         return tf.RaggedTensor.from_tensor(moved, ids.row_lengths()).to_list()
 
     def _spell(self, hypotheses, shifts):
-        """Texts of the lists of ids of each sentence, in a row."""
+        """Returns the texts of all hypotheses as one flat list."""
         import tensorflow as tf
 
         rows = self._renumbered(
@@ -408,13 +412,14 @@ def _strings(texts):
 
 @dataclasses.dataclass(frozen=True)
 class CTranslate2TranslatorFactory:
-    """Makes a translator of an export; see `translation.workers`.
+    """Creates a translator from an export; see `translation.workers`.
 
     Attributes:
-        folder: the export's.
+        folder: the export's folder.
         decoding: the search.
-        request: what is requested of a line; CTranslate2 projects no markup.
-        threads: of one translation.
+        request: the outputs requested for each line; CTranslate2 can't
+            project markup.
+        threads: number of threads for one batch.
     """
 
     folder: str
@@ -427,17 +432,17 @@ class CTranslate2TranslatorFactory:
         return read_config(self.folder).data
 
     def fingerprint(self) -> str:
-        """A digest of all files of the export.
+        """Returns a digest of all files of the export.
 
         Raises:
-            InputError: it is no such export.
+            InputError: the folder isn't a CTranslate2 export.
         """
         read_description(self.folder)
         folder = pathlib.Path(self.folder)
         return files_fingerprint(folder, folder.rglob("*"))
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
-        """The results of lines, as a function."""
+        """Returns a function that translates lines."""
         translator = CTranslate2Translator(
             self.folder,
             self.decoding,

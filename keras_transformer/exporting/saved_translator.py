@@ -1,6 +1,6 @@
-"""Saved translator: an exported model in Python, by TensorFlow and TF Text.
+"""Translation with a SavedModel in Python, with TensorFlow and TF Text.
 
-They are imported with the first model, and NumPy with them, so that a process
+They and NumPy are imported when the first model is loaded, so that a process
 whose workers translate starts without them.
 """
 
@@ -37,26 +37,25 @@ if TYPE_CHECKING:
 class SavedTranslator(TextTranslator):
     """Translates with a SavedModel.
 
-    Operations have one thread each, unless
-    `tf.config.threading.set_intra_op_parallelism_threads` was called. What
-    uses TensorFlow first decides for the whole process.
+    Each operation uses one thread, unless
+    `tf.config.threading.set_intra_op_parallelism_threads` was called. The first
+    use of TensorFlow fixes the number for the whole process.
 
     Args:
-        path: a version folder, or the folder of versions: then the highest
-            is taken, as the server does.
-        signature: that `translate` uses: `serving_default` (beam search) or
-            `greedy`.
-        placeholders: regular expressions of markup, beside those of the data
-            that the model was trained on.
+        path: a version folder, or a model's folder: then its highest version
+            is loaded, as the server does.
+        signature: the signature that `translate` uses: `serving_default` (beam
+            search) or `greedy`.
+        placeholders: regular expressions of markup, in addition to those of
+            the data that the model was trained on.
 
     Attributes:
         path: the version folder.
-        description: the export's self-description, a dict; empty if it has
-            none.
+        description: the export's description, a dict; empty if it has none.
 
     Raises:
-        InputError: there is no SavedModel, it is damaged, or it has other
-            signatures.
+        InputError: there is no SavedModel, it is damaged, or its signatures
+            don't match.
 
     Example:
         >>> translator = SavedTranslator("saved_models/demo")
@@ -76,13 +75,13 @@ class SavedTranslator(TextTranslator):
 
         self.path = find_saved_model(path)
         self.description = _description(self.path / layout.DESCRIPTION)
-        # TensorFlow's own choice is all cores, and that takes twice as long:
-        # most products of a step are too small to be shared out.
+        # TensorFlow's default, all cores, takes twice as long: most matrix
+        # products of a step are too small to be parallelized.
         threads = tf.config.threading.get_intra_op_parallelism_threads() or 1
         try:
             self._session = SavedModelSession(self.path, threads)
-        # TensorFlow has a different error for every damage: of its own, of
-        # protobuf, IndexError, KeyError...
+        # Each kind of damage raises a different error: TensorFlow's own,
+        # protobuf's, IndexError, KeyError...
         except Exception as error:
             text = getattr(error, "message", None) or str(error)
             reason = text.strip().splitlines()[0] if text.strip() else "unread"
@@ -108,7 +107,8 @@ class SavedTranslator(TextTranslator):
         """See `TextTranslator.plain_results`.
 
         Raises:
-            InputError: the export has no such signature, or gives fewer.
+            InputError: the export has no such signature, or its beam is
+                smaller than `n_best`.
         """
         from keras_transformer.exporting.session import results_of
 
@@ -118,22 +118,24 @@ class SavedTranslator(TextTranslator):
     def score(
         self, texts: Sequence[str], translations: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        """Log-probabilities of given translations.
+        """Computes log-probabilities of given translations.
 
         Args:
-            texts: B sentences, which are one batch where they aren't split.
-            translations: as many. Markup counts that both have, if the
-                model has symbols for it.
+            texts: B texts; if the export doesn't split them into sentences,
+                they are computed as one batch.
+            translations: B translations. If the model has symbols for markup,
+                markup that is in both texts is replaced with them.
 
         Returns:
             `log_probability` float32 `(B,)`, natural logarithms; `score`
             float32 `(B,)`, these divided by the length penalty; `tokens`
             int32 `(B,)`; `truncated` and `translation_truncated` bool
-            `(B,)`, which of the two lost its end to the model's limit.
+            `(B,)`, whether the text or the translation was longer than the
+            model's limit.
 
         Raises:
-            InputError: the export has no such signature, or there are not as
-                many translations as texts.
+            InputError: the export has no such signature, or the numbers of
+                texts and translations differ.
         """
         texts, translations = (
             text_list(column, "a SavedTranslator")
@@ -145,7 +147,7 @@ class SavedTranslator(TextTranslator):
                 f"{len(texts)} texts, {len(translations)} translations"
             )
         if texts and self.placeholders is not None:
-            # As `score` of a run does.
+            # As in `score` of a run.
             pairs = zip(texts, translations, strict=True)
             masked = mask_pairs(pairs, self.placeholders)
             texts, translations = map(list, zip(*masked, strict=True))
@@ -153,7 +155,8 @@ class SavedTranslator(TextTranslator):
 
     def _run(self, signature, **texts):
         self._require(signature)
-        # A file read with surrogateescape holds what UTF-8 can't.
+        # Files read with surrogateescape have surrogates, which UTF-8 can't
+        # encode.
         inputs = {
             name: [
                 text.encode("utf-8", "replace")
@@ -164,7 +167,7 @@ class SavedTranslator(TextTranslator):
         return self._session.run(signature, inputs)
 
     def _require(self, name):
-        """Refuses a signature that isn't there or has other tensors."""
+        """Refuses a signature that is missing or has unexpected tensors."""
         signatures = {
             key: signature
             for key, signature in self._session.signatures.items()
@@ -188,12 +191,13 @@ class SavedTranslator(TextTranslator):
 
 @dataclasses.dataclass(frozen=True)
 class SavedTranslatorFactory:
-    """Makes a translator of an export; see `translation.workers`.
+    """Creates a translator from an export; see `translation.workers`.
 
     Attributes:
-        folder: the export's.
+        folder: the export's folder.
         signature: "serving_default", "greedy" or "nbest".
-        request: what is requested of a line; an export projects no markup.
+        request: the outputs requested for each line; an export can't project
+            markup.
     """
 
     folder: str
@@ -201,16 +205,16 @@ class SavedTranslatorFactory:
     request: TranslationRequest = TranslationRequest()
 
     def fingerprint(self) -> str:
-        """A digest of all files of the export.
+        """Returns a digest of all files of the export.
 
         Raises:
-            InputError: there is none.
+            InputError: there is no export.
         """
         folder = find_saved_model(self.folder)
         return files_fingerprint(folder, folder.rglob("*"))
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
-        """The results of lines, as a function."""
+        """Returns a function that translates lines."""
         nbest = self.signature == layout.NBEST
         translator = SavedTranslator(
             self.folder,
@@ -229,13 +233,13 @@ class SavedTranslatorFactory:
 
 
 def data_of(description: dict) -> DataConfig | None:
-    """The data section in an export's description.
+    """Returns the data section of an export's description.
 
     Args:
-        description: as read of JSON.
+        description: the parsed JSON.
 
     Returns:
-        None if it isn't as this package writes it.
+        the section; None if it is missing or invalid.
     """
     try:
         section = {"data": description["config"]["data"]}
@@ -245,7 +249,7 @@ def data_of(description: dict) -> DataConfig | None:
 
 
 def _description(path):
-    """Self-description of an export; empty if it has none."""
+    """Reads the description of an export; empty if it has none."""
     if not path.is_file():
         return {}
     description = read_json(path)

@@ -1,9 +1,9 @@
-"""Server files: the configuration that TensorFlow Serving is started with.
+"""Configuration files that TensorFlow Serving is started with.
 
-They belong to the folder that holds the models' folders, which the server
-sees as /models; every model in it is served. A file that begins with `MARK`
-is rewritten when versions or labels change; one that doesn't belongs to its
-owner and is kept.
+They are written to the parent of the models' folders, which is /models in the
+server's container; every model in it is served. A file that begins with `MARK`
+is rewritten when versions or labels change; a file without it belongs to the
+user and is kept.
 """
 
 import json
@@ -32,14 +32,14 @@ MONITORING_CONFIG = "monitoring.config"
 COMPOSE = "docker-compose.yml"
 MARK = "# Written by keras-transformer, which rewrites it."
 _KEEP = "# To keep changes of your own, remove the line above."
-_BATCHES = 4  # computed at a time; what batching.config starts with
+_BATCHES = 4  # computed in parallel; the initial value in batching.config
 _LOCK, _WAIT = ".server-files.lock", 10.0  # seconds
 _TEMPLATES = pathlib.Path(__file__).parent / "templates"
 
-# Labels move without a restart, as the server reads models.config each minute.
-# A label may name a version before it is loaded, or the server wouldn't start
-# with one. An operation has one thread: most are too small to be shared out,
-# and batches share the processors.
+# The server reads models.config each minute, so labels move without a restart.
+# Labels may name versions that aren't loaded yet, or the server wouldn't start
+# with a label. Each operation has one thread: most are too small to be
+# parallelized, and batches in parallel use the other cores.
 FLAGS = (
     f"--model_config_file=/models/{MODELS_CONFIG}",
     "--model_config_file_poll_wait_seconds=60",
@@ -57,19 +57,19 @@ def write_server_files(
     """Writes the files for all models beside `base`.
 
     Args:
-        base: a model's folder, whose state Docker's health check asks for.
+        base: a model's folder; Docker's health check asks for this model.
 
     Returns:
-        The files written, and those kept as their owner wrote them.
+        The files written, and the user's own files, which were kept.
 
     Raises:
-        InputError: no version, a label that names none, a damaged file, or
-            a folder that can't be written.
+        InputError: there is no version, a label names a missing one, a file
+            is damaged, or the folder can't be written.
     """
     base = absolute(base)
     doing = "writes its files. Accepted: to try again"
     written, kept = [], []
-    # The last writer has read the labels last.
+    # With the lock, the last process to write has read the latest labels.
     with locked(base.parent / _LOCK, base.parent, doing, _WAIT):
         for name, content in _contents(base).items():
             path = base.parent / name
@@ -83,19 +83,19 @@ def write_server_files(
 
 
 def refresh_server_files(base: str | os.PathLike) -> list[pathlib.Path]:
-    """Rewrites the files where `write_server_files` had written them.
+    """Rewrites the files if `write_server_files` has written them before.
 
     Returns:
-        The files written; none where there is no `models.config` of ours.
+        The files written; none without a `models.config` that has `MARK`.
     """
     return write_server_files(base)[0] if _has_files(base) else []
 
 
 def check_server_files(base: str | os.PathLike) -> None:
-    """Refuses a change of a model while another's files can't be rewritten.
+    """Refuses to change a model if another one prevents rewriting the files.
 
     Raises:
-        InputError: the labels of another are damaged, or it can't be read.
+        InputError: another model's labels are damaged, or it can't be read.
     """
     base = absolute(base)
     for path in _models(base) if _has_files(base) else ():
@@ -109,10 +109,11 @@ def _has_files(base):
 
 
 def require_model_name(base: str | os.PathLike) -> None:
-    """Refuses a folder whose name can't be a model's in addresses and files.
+    """Refuses a folder whose name isn't a valid model name.
 
     Raises:
-        InputError: it has other characters than letters, digits, ., -, _.
+        InputError: it has characters other than letters, digits, ., -, _, or
+            begins with one of the last three.
     """
     if not is_model_name(absolute(base).name):
         raise InputError(
@@ -122,15 +123,16 @@ def require_model_name(base: str | os.PathLike) -> None:
 
 
 def is_model_name(name: str) -> bool:
-    """True if a folder's name can be a model's, see `require_model_name`."""
+    """True if a folder's name is a valid model name."""
     return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name))
 
 
 def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
-    """The models' folders in the folder that holds `base`, by name.
+    """Lists the models' folders beside `base`, including it, by name.
 
     Raises:
-        InputError: `base` has no version, or its name can't be a model's.
+        InputError: `base` has no version, or its name isn't a valid model
+            name.
     """
     require_model_name(base)
     bases = _models(base)
@@ -150,12 +152,12 @@ def _models(base):
 
 
 def batching_config() -> str:
-    """The text proto of how the server joins requests."""
+    """Returns the text proto that configures the server's batching."""
     return _filled(BATCHING_CONFIG, threads=_BATCHES)
 
 
 def _contents(base):
-    """The content of each file by its name."""
+    """Returns the content of each file by its name."""
     bases = models_beside(base)
     return {
         MODELS_CONFIG: _models_config(bases, base),
@@ -178,7 +180,7 @@ def _filled(name, **values):
 
 
 def _has_version(path, required):
-    """True for a model's folder; an unreadable one isn't, or is an error."""
+    """True for a model's folder; raises for an unreadable one if required."""
     try:
         return bool(whole_versions(path))
     except (InputError, OSError):
@@ -197,7 +199,7 @@ def _models_config(bases, changed):
 
 def _model(base, changed):
     labels = read_labels(base).versions
-    if base != changed:  # No fault of another's keeps it from being changed.
+    if base != changed:  # Stale labels of other models mustn't block this one.
         there = whole_versions(base)
         labels = {name: v for name, v in labels.items() if v in there}
     lines = [

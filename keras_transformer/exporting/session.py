@@ -1,8 +1,8 @@
-"""A SavedModel in a session of its own, loaded as TensorFlow Serving does.
+"""A SavedModel in its own session, loaded as TensorFlow Serving does.
 
 One call adds the graph, restores the variables from the checkpoint and runs
-the initializers of the tables; what runs then is the graph, without anything
-of Keras. Whether XLA may compile is up to the process.
+the initializers of the tables; from then on only the graph runs, without Keras.
+Whether XLA may compile is a setting of the process.
 """
 
 import contextlib
@@ -32,14 +32,14 @@ from keras_transformer.translation.request import (
 
 
 class SavedModelSession:
-    """Runs the signatures of a version folder, for many threads at once.
+    """Runs the signatures of a version folder. Thread-safe.
 
     Args:
         folder: the version folder.
-        intra_op_threads: that one operation uses; 0: TensorFlow's choice.
-        inter_op_threads: for operations side by side; 0: TensorFlow's
-            choice; -1: the thread that calls runs them all, as handing
-            small ones to other threads takes longer than they do.
+        intra_op_threads: threads within one operation; 0: TensorFlow's choice.
+        inter_op_threads: threads for independent operations; 0: TensorFlow's
+            choice; -1: the calling thread runs all of them, as handing small
+            operations to other threads takes longer than running them.
 
     Attributes:
         signatures: `SignatureDef` by name; that of the initializers, which
@@ -47,7 +47,7 @@ class SavedModelSession:
 
     Raises:
         tf.errors.OpError, OSError, ValueError: it can't be loaded.
-        InputError: its graph is larger than any.
+        InputError: the graph's file is larger than protobuf's maximum.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class SavedModelSession:
         intra_op_threads: int = 0,
         inter_op_threads: int = -1,
     ) -> None:
-        # Only now, as it registers its operations: a check asks which ones
-        # TensorFlow has by itself.
+        # Imported late, as it registers operations: `graph_checks` asks which
+        # ones TensorFlow has by itself.
         import tensorflow_text  # noqa: F401
 
         _require_size(folder)
@@ -67,8 +67,8 @@ class SavedModelSession:
         )
         self._session = session_with_plain_errors(tf.Graph(), config)
         try:
-            # The loader says that it is deprecated, each time. There is no
-            # other way to load what the server's own loader loads.
+            # The loader logs a deprecation warning on each call, but it is the
+            # only one in Python that loads as the server's own loader does.
             with log_level("ERROR"), without_wildcards(folder) as path:
                 meta_graph = tf.compat.v1.saved_model.load(
                     self._session, [TAG], path
@@ -86,9 +86,9 @@ class SavedModelSession:
         """Runs a signature.
 
         Args:
-            name: of the signature.
-            inputs: an array, or lists, by the name of each input.
-            outputs: names of those to compute; all if there are none.
+            name: the signature's name.
+            inputs: an array or a list by the name of each input.
+            outputs: names of the outputs to compute; empty: all of them.
 
         Returns:
             an array by the name of each output; strings are bytes in an
@@ -106,7 +106,7 @@ class SavedModelSession:
                 fetches, {feeds[key]: value for key, value in inputs.items()}
             )
         except UnicodeDecodeError as error:
-            # Of the graph's error, which quotes text that isn't UTF-8.
+            # The graph's error message quotes text that isn't UTF-8.
             message = error.object.decode("utf-8", "replace")
             raise tf.errors.InvalidArgumentError(None, None, message) from None
         return {key: _array(value) for key, value in values.items()}
@@ -118,7 +118,7 @@ class SavedModelSession:
 
 
 def _require_size(folder):
-    """Refuses a graph that the loader would read until no memory is left."""
+    """Refuses a graph file so large that loading could exhaust the memory."""
     for path in pathlib.Path(folder).glob("saved_model.pb*"):
         size = path.stat().st_size
         if size > LARGEST_GRAPH:
@@ -129,10 +129,10 @@ def _require_size(folder):
 
 @contextlib.contextmanager
 def without_wildcards(folder: str | os.PathLike) -> Iterator[str]:
-    """A path of the folder that doesn't read as a pattern of paths.
+    """Yields a path of the folder that has no glob characters.
 
-    TensorFlow takes the checkpoint's path for one, and would not find it in
-    a folder such as `model[1]`.
+    TensorFlow treats the checkpoint's path as a glob pattern, and wouldn't find
+    it in a folder such as `model[1]`.
     """
     path = os.fspath(folder)
     if glob.escape(path) == path:
@@ -146,7 +146,7 @@ def without_wildcards(folder: str | os.PathLike) -> Iterator[str]:
 
 @contextlib.contextmanager
 def log_level(name: str) -> Iterator[None]:
-    """TensorFlow logs in the block from this level on, such as "ERROR"."""
+    """Sets TensorFlow's log level, such as "ERROR", for the block."""
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel(name)
@@ -159,15 +159,15 @@ def log_level(name: str) -> Iterator[None]:
 def results_of(
     texts: Sequence[str], outputs: dict, count: int | None = None
 ) -> list[Translation]:
-    """Translations of texts, from what a session gives.
+    """Converts a session's outputs to translations of texts.
 
     Args:
-        texts: that were translated.
-        outputs: arrays by name, of a signature that translates.
-        count: translations of each that are requested; None: all.
+        texts: the source texts.
+        outputs: arrays by name, from a signature that translates.
+        count: number of translations requested for each text; None: all.
 
     Raises:
-        InputError: there are fewer.
+        InputError: there are fewer translations than `count`.
     """
     columns = [outputs[name] for name in _names(outputs)]
     if columns[0].ndim == 1:
@@ -184,19 +184,19 @@ def results_of(
 
 
 def outputs_of(results: list[Translation], count: int | None = None) -> dict:
-    """What a session gives, from translations of texts.
+    """Converts translations of texts to a session's outputs.
 
     Args:
-        results: of B texts.
-        count: K of an n-best list, "" with a score of `NO_SCORE` for what is
-            left over; None: the best alone.
+        results: the translations of B texts.
+        count: K of an n-best list, padded with "" and a score of `NO_SCORE`;
+            None: only the best translation.
     """
     ranks = count or 1
     shape = (len(results), ranks) if count else (len(results),)
     left = [Hypothesis("", NO_SCORE)] * ranks
     rows = [[*one.hypotheses, *left][:ranks] for one in results]
     sentences = [
-        # Of texts that aren't split.
+        # Texts that aren't split count as one sentence, blank ones as none.
         int(not is_blank(one.source))
         if one.sentences is None
         else one.sentences
@@ -215,7 +215,7 @@ def outputs_of(results: list[Translation], count: int | None = None) -> dict:
 
 
 def _names(outputs):
-    """Outputs with texts and with scores, of those that there are."""
+    """Returns the names of the outputs with texts and with scores."""
     if layout.TRANSLATIONS in outputs:
         return layout.TRANSLATIONS, layout.SCORES
     return layout.TRANSLATION, layout.SCORE
@@ -226,5 +226,5 @@ def _tensor_names(infos):
 
 
 def _array(value):
-    """A session gives a scalar string as bytes."""
+    """Wraps a scalar string, which a session returns as bytes."""
     return np.array(value, object) if isinstance(value, bytes) else value

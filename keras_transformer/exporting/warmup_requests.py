@@ -1,9 +1,9 @@
 """Warm-up requests, which the server runs when it loads a model.
 
-The file is a TFRecord of `tensorflow.serving.PredictionLog`, read without
-TensorFlow: a check has to do without it. A record is its length (8 bytes), a
-checksum of the length (4), its content, and a checksum of the content (4),
-little-endian.
+The file is a TFRecord of `tensorflow.serving.PredictionLog`. It is read without
+TensorFlow, as `c_api_checks` may not import it. A record is its length (8
+bytes), a checksum of the length (4), its content, and a checksum of the content
+(4), little-endian.
 
 Source: the description in tensorflow/core/lib/io/record_writer.h.
 """
@@ -17,13 +17,13 @@ from keras_transformer.contract.layout import SIGNATURES
 from keras_transformer.contract.protobuf import message, string_tensor
 from keras_transformer.system.crc32c import masked_crc32c
 
-# The server refuses more than 1000 records: each text alone and one batch,
-# for each signature.
+# The server refuses more than 1000 records; each signature has one for each
+# text and one for a batch of them.
 MAX_TEXTS = 1000 // len(SIGNATURES) - 1
 
-# A server that joins requests refuses one with more rows than its batches
-# have (see `max_batch_size` in `exporting/templates/batching.config`), and
-# doesn't load the model then.
+# A server with batching refuses warm-up requests with more rows than
+# `max_batch_size` in `exporting/templates/batching.config`, and then doesn't
+# load the model.
 MAX_BATCH = 32
 
 _HEADER = struct.Struct("<QI")
@@ -31,9 +31,9 @@ _FOOTER = struct.Struct("<I")
 
 
 def warmup_batches(inputs: dict[str, list[str]]) -> list[dict]:
-    """Each row of a signature's inputs alone, then all of them together.
+    """Returns a batch for each row of the inputs, then one of several rows.
 
-    Of many, `MAX_BATCH` are together.
+    The last batch has at most `MAX_BATCH` rows; a single row has none.
     """
     count = len(next(iter(inputs.values())))
     alone = [
@@ -52,9 +52,9 @@ def write_warmup(
     """Writes the requests of all signatures.
 
     Args:
-        path: of the file to write; its folder is there.
-        name: the model's name, as requests give it.
-        inputs: by signature, then by input: texts.
+        path: the file to write; its folder must exist.
+        name: the model's name in requests.
+        inputs: texts by signature and input name.
     """
     import tensorflow as tf
 
@@ -67,7 +67,7 @@ def write_warmup(
 def read_warmup(
     path: str | os.PathLike,
 ) -> Iterator[tuple[str, dict[str, list[bytes]]]]:
-    """The requests in a file, in order.
+    """Reads the requests in a file, in order.
 
     Yields:
         The signature's name and `{input name: texts}`.
@@ -86,7 +86,7 @@ def read_warmup(
 
 
 def _record(name, signature, batch):
-    """One request, serialised."""
+    """Returns one serialised request."""
     log = message("PredictionLog")()
     request = log.predict_log.request
     request.model_spec.name = name
@@ -97,7 +97,7 @@ def _record(name, signature, batch):
 
 
 def read_records(path: str | os.PathLike) -> Iterator[bytes]:
-    """The records of a file.
+    """Reads the records of a file.
 
     Raises:
         ValueError: the file is cut off, or a checksum is wrong.

@@ -1,9 +1,9 @@
-"""Labels of versions, such as `stable` and `canary`, and the way back.
+"""Labels of versions, such as `stable` and `canary`, and their rollback.
 
 The file `labels.json` is beside the versions, where the server ignores it;
-`models.config`, which the server reads, is made of it. The file is replaced at
-once, so a reader sees all of a change or nothing; changes of two processes come
-one after the other.
+`models.config`, which the server reads, is generated from it. The file is
+replaced atomically, so readers see a change completely or not at all; a lock
+serializes changes of several processes.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ FILE = "labels.json"
 _LOCK, _WAIT = ".labels.lock", 10.0  # seconds
 STABLE = "stable"
 
-# A part of the path of requests: /v1/models/NAME/labels/LABEL.
+# Labels are part of request paths: /v1/models/NAME/labels/LABEL.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _REMEMBERED = 20
 
@@ -36,8 +36,8 @@ class Labels:
     """The labels of a model.
 
     Attributes:
-        versions: by label, the version that it names.
-        earlier: by label, what it named before, the oldest first.
+        versions: the version that each label names.
+        earlier: the versions that each label named before, oldest first.
     """
 
     versions: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -45,7 +45,7 @@ class Labels:
 
 
 def read_labels(base: str | os.PathLike) -> Labels:
-    """The labels of a model; none where there is no file.
+    """Reads the labels of a model; there are none without a file.
 
     Raises:
         InputError: the file is damaged.
@@ -70,13 +70,13 @@ def read_labels(base: str | os.PathLike) -> Labels:
 
 
 def set_label(base: str | os.PathLike, name: str, version: int) -> Labels:
-    """Lets a label name a version.
+    """Makes a label name a version.
 
     Returns:
-        The labels as they are now.
+        The updated labels.
 
     Raises:
-        InputError: the name isn't one, or there is no such version.
+        InputError: the name isn't a valid label, or there is no such version.
     """
     require_name(name)
     with labels_locked(base):
@@ -93,7 +93,7 @@ def set_label(base: str | os.PathLike, name: str, version: int) -> Labels:
 
 
 def remove_label(base: str | os.PathLike, name: str) -> Labels:
-    """Forgets a label; the version that it named stays.
+    """Removes a label; the version that it named stays.
 
     Raises:
         InputError: there is no such label.
@@ -107,13 +107,13 @@ def remove_label(base: str | os.PathLike, name: str) -> Labels:
 
 
 def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
-    """Lets a label name again what it named before.
+    """Makes a label name its previous version again.
 
-    That is the last version that it named and that is still there; where
-    there is none, the next lower version.
+    That is the latest version in its history that still exists; if there is
+    none, the next lower version.
 
     Raises:
-        InputError: there is no such label, or no version to go back to.
+        InputError: there is no such label, or no version to roll back to.
     """
     with labels_locked(base):
         labels = read_labels(base)
@@ -135,13 +135,13 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
 
 @contextlib.contextmanager
 def labels_locked(base: str | os.PathLike) -> Iterator[None]:
-    """Keeps other processes from labels and versions while the block lasts.
+    """Locks a model's labels and versions against other processes.
 
     Raises:
-        InputError: another process has been at it for long.
+        InputError: another process held the lock for more than 10 seconds.
     """
     base = pathlib.Path(base)
-    if not base.is_dir():  # What follows says so.
+    if not base.is_dir():  # The block raises an error for this.
         yield
         return
     doing = "changes its labels. Accepted: to try again"
@@ -150,10 +150,10 @@ def labels_locked(base: str | os.PathLike) -> Iterator[None]:
 
 
 def require_name(name: str) -> None:
-    """Refuses what can't be a label.
+    """Refuses a name that isn't a valid label.
 
     Raises:
-        InputError: it isn't a letter, then letters, digits, - and _.
+        InputError: it isn't a letter followed by letters, digits, - and _.
     """
     if not _NAME.fullmatch(name):
         raise InputError(
@@ -163,10 +163,10 @@ def require_name(name: str) -> None:
 
 
 def require_version(base: str | os.PathLike, version: int) -> pathlib.Path:
-    """The folder of a version.
+    """Returns the folder of a version.
 
     Raises:
-        InputError: it isn't there, or holds no SavedModel.
+        InputError: it doesn't exist, or holds no SavedModel.
     """
     there = version_folders(base)
     if version not in there:

@@ -1,4 +1,4 @@
-"""Releases of a model: versions that are published, listed and removed."""
+"""Releases of a model: publishes, lists and removes its versions."""
 
 import contextlib
 import dataclasses
@@ -41,14 +41,14 @@ from keras_transformer.system.leftovers import sweep
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """A version as it is listed.
+    """A version of a model, as listed by `list_releases`.
 
     Attributes:
         version: its number.
         path: its folder.
-        labels: those that name it.
-        served: whether `models.config` lets the server load it.
-        created: when it was exported, ISO 8601; "" if it doesn't say.
+        labels: the labels that name it.
+        served: True if a server with `models.config` loads it.
+        created: when it was exported, ISO 8601; "" if unknown.
         size: bytes.
     """
 
@@ -60,15 +60,16 @@ class Release:
     size: int
 
     def to_dict(self) -> dict:
-        """The same as JSON holds it."""
+        """Returns the release as a JSON-serializable dict."""
         return {**dataclasses.asdict(self), "path": str(self.path)}
 
 
 def list_releases(base: str | os.PathLike) -> list[Release]:
-    """The versions of a model, the lowest first.
+    """Lists the versions of a model, the lowest first.
 
     Raises:
-        InputError: `base` is no folder, or a file in it is damaged.
+        InputError: `base` isn't a folder of versions, or a file in it is
+            damaged.
     """
     _require_folder(base)
     named = sorted(read_labels(base).versions.items())
@@ -87,12 +88,12 @@ def list_releases(base: str | os.PathLike) -> list[Release]:
 
 
 def served_versions(base: str | os.PathLike) -> list[int]:
-    """Versions that a server with `models.config` loads, the lowest first.
+    """Returns the versions that a server loads, the lowest first.
 
-    The labelled versions and what their labels named last: the server moves
-    a label only to a version that is loaded, so the old one answers until the
-    new one can, and is there at once for a way back. Without labels: the
-    latest version.
+    These are the labelled versions and those that their labels named last:
+    the server moves a label only to a loaded version, so the old one answers
+    until the new one is ready, and stays loaded for a rollback. Without
+    labels: the latest version.
     """
     labels = read_labels(base)
     there = version_folders(base)
@@ -111,17 +112,17 @@ def require_stable(
 ) -> None:
     """Refuses to publish under a first label that would take all requests.
 
-    With labels a server loads only what they name. A first one, such as
-    `canary`, would so end the version that answers without labels.
+    Once there are labels, a server loads only the versions that they name. A
+    first label such as `canary` would unload the version served so far.
 
     Args:
         base: the model's folder.
-        name: of the label. That of what everybody is to get may be the first.
-        version: to be published; None: one above the highest.
+        name: the label; `stable` may always be the first.
+        version: the version to publish; None: one above the highest.
 
     Raises:
-        InputError: there is another version and no label, or `version` can't
-            be had.
+        InputError: there is another version and no label, or `version` is
+            taken or invalid.
     """
     version = choose_version(base, version)
     served = served_versions(base)
@@ -144,20 +145,20 @@ def publish(
 ) -> pathlib.Path:
     """Copies a version folder from elsewhere into a model's folder.
 
-    The copy is checked as an export is, and appears whole or not at all.
+    The copy passes the same checks as an export, and appears atomically.
 
     Args:
-        source: a version folder, or a model's folder: then its latest.
-        base: the model's folder; made if missing.
-        version: its number there; None: one above the highest.
+        source: a version folder, or a model's folder for its latest version.
+        base: the model's folder; created if missing.
+        version: the number of the copy; None: one above the highest.
         progress: called with a line before each long step.
 
     Returns:
         the new version folder.
 
     Raises:
-        InputError: no SavedModel, a version that is there, a folder that
-            can't be written, or a check that failed.
+        InputError: there is no SavedModel, the version exists, the folder
+            can't be written, or a check failed.
     """
     progress = progress or (lambda line: None)
     source = find_saved_model(source)
@@ -167,7 +168,7 @@ def publish(
     with new_folder(target) as folder:
         progress(f"copying {source} to {target}")
         shutil.copytree(source, folder, dirs_exist_ok=True)
-        # Those of a read-only model couldn't be removed some day.
+        # Copies of read-only folders couldn't be removed by `prune`.
         for path in (folder, *folder.rglob("*")):
             if path.is_dir():
                 path.chmod(path.stat().st_mode | stat.S_IRWXU)
@@ -178,7 +179,7 @@ def publish(
 
 
 def _require_own_files(folder):
-    """Refuses files that a copy would take from elsewhere, and pipes.
+    """Refuses links to files outside the folder, and special files.
 
     Raises:
         InputError: names a link out of the folder or to a folder, a pipe, a
@@ -201,16 +202,17 @@ def prune(
 ) -> list[int]:
     """Removes old versions, never a served one or the latest.
 
-    A version disappears from the server's sight at once, by its name. A folder
-    that is named like a version and has no SavedModel is none, and stays.
+    A version is renamed before its files are removed, so the server never sees
+    half of it. A folder that is named like a version but has no SavedModel
+    stays.
 
     Args:
         base: the model's folder.
-        keep: how many of the highest stay in any case, 1 or more.
-        dry_run: whether nothing is removed.
+        keep: how many of the highest versions to keep, 1 or more.
+        dry_run: bool, whether to remove nothing.
 
     Returns:
-        what was removed, the lowest first.
+        the versions that are (or would be) removed, the lowest first.
 
     Raises:
         InputError: `keep` is too small, or the folder can't be written.
@@ -221,26 +223,26 @@ def prune(
             "the latest version is never removed, so 1 or more are kept. "
             f"Received: {keep}"
         )
-    # No other process may label a version meanwhile that is to go.
+    # Keeps other processes from labelling a version while it is removed.
     with contextlib.nullcontext() if dry_run else labels_locked(base):
         there = whole_versions(base)
         kept = {*sorted(there)[-keep:], *served_versions(base)}
         kept |= _versions_in_models_config(base)
         removed = [version for version in there if version not in kept]
         if not dry_run:
-            sweep(base)  # What a prune that was killed has left.
+            sweep(base)  # Removes what a killed prune left behind.
             for version in removed:
                 remove_folder(there[version])
     return removed
 
 
 def _versions_in_models_config(base):
-    """Versions that models.config beside a model names; it may be edited."""
+    """Returns versions named in models.config, which users may edit."""
     path = absolute(base).parent / "models.config"
     if not path.is_file():
         return set()
     text = read_bytes(path, largest=LARGEST_JSON).decode(errors="replace")
-    # One, or a list; no num_versions.
+    # Matches `versions: 1` and `versions: [1, 2]`, but not `num_versions: 1`.
     lists = re.findall(r"\bversions\s*:\s*\[?([\d\s,]+)", text)
     return {int(n) for n in re.findall(r"\d{1,19}", " ".join(lists))}
 

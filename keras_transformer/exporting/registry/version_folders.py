@@ -1,4 +1,4 @@
-"""Version folders: which there are, which one a path means, the next one."""
+"""Version folders: listing, choosing and resolving them."""
 
 import os
 import pathlib
@@ -13,13 +13,13 @@ ACCEPTED_MODEL = "Accepted: what `keras-transformer export` wrote"
 
 
 def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
-    """Folders named like a version, as the server reads names: 007 is 7.
+    """Finds folders named like a version. As in the server, 007 is 7.
 
-    A number that the server can't hold is none. Of two names for one number the
-    shorter counts.
+    Numbers above the server's maximum are ignored. If two names have the same
+    number, the shorter counts.
 
     Returns:
-        `{version: path}`, the lowest first; empty where `base` is no folder.
+        `{version: path}`, the lowest first; empty if `base` isn't a folder.
 
     Raises:
         InputError: the folder can't be read.
@@ -38,12 +38,15 @@ def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
 
 
 def absolute(base: str | os.PathLike) -> pathlib.Path:
-    """The path of a model's folder, by the name of a link to it, too."""
+    """Returns an absolute path without following links.
+
+    A link's own name, not its target's, is the model's name.
+    """
     return pathlib.Path(os.path.abspath(base))  # noqa: PTH100
 
 
 def whole_versions(base: str | os.PathLike) -> dict[int, pathlib.Path]:
-    """The `version_folders` that hold a SavedModel; raises as it does."""
+    """Finds `version_folders` that hold a SavedModel; raises as it does."""
     return {
         version: folder
         for version, folder in version_folders(base).items()
@@ -52,10 +55,10 @@ def whole_versions(base: str | os.PathLike) -> dict[int, pathlib.Path]:
 
 
 def choose_version(base: str | os.PathLike, version: int | None) -> int:
-    """The version to write: the one asked for, or the next.
+    """Returns the version to write: the requested or the next one.
 
     Raises:
-        InputError: `base` can't hold versions, or has this one.
+        InputError: `base` can't hold versions, or has this version already.
     """
     base = pathlib.Path(base)
     accepted = "Accepted: a folder, new or not, that holds version folders"
@@ -79,10 +82,10 @@ def choose_version(base: str | os.PathLike, version: int | None) -> int:
 
 
 def find_saved_model(path: str | os.PathLike) -> pathlib.Path:
-    """The version folder that a path means.
+    """Resolves a version folder, or a model's folder to its latest version.
 
     Raises:
-        InputError: the path is none, and holds none.
+        InputError: the path neither is nor contains a version folder.
     """
     path = pathlib.Path(path)
     if not path.is_dir():
@@ -105,7 +108,7 @@ def find_saved_model(path: str | os.PathLike) -> pathlib.Path:
 
 
 def folder_size(folder: pathlib.Path) -> int:
-    """Bytes in all files of a folder."""
+    """Returns the total size of a folder's files in bytes."""
     return sum(
         path.stat().st_size for path in folder.rglob("*") if path.is_file()
     )

@@ -1,1 +1,1 @@
-"""Verification: checks of an export in processes of their own."""
+"""Verification: checks of an export in fresh processes."""

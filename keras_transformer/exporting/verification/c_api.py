@@ -22,7 +22,7 @@ from keras_transformer.contract.protobuf import message
 _DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"
 
 _STRING = 7
-# By TensorFlow's number of the type.
+# By TF_DataType.
 _TYPES = {
     1: np.float32,
     2: np.float64,
@@ -34,11 +34,11 @@ _STRING_SIZE = 24  # bytes of a TF_TString
 
 
 class CApiError(Exception):
-    """TensorFlow reported an error; the message is its."""
+    """An error that TensorFlow reported, with its message."""
 
 
 class _Output(ctypes.Structure):
-    """`TF_Output`: which of an operation's outputs."""
+    """`TF_Output`: one output of an operation."""
 
     _fields_ = [("operation", ctypes.c_void_p), ("index", ctypes.c_int)]
 
@@ -55,7 +55,7 @@ class _Buffer(ctypes.Structure):
 
 _POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
 _INT, _SIZE = ctypes.c_int, ctypes.c_size_t
-# Result, then arguments.
+# Types of the result and the arguments.
 _FUNCTIONS = {
     _DISABLE_XLA: (None,),
     "TF_NewStatus": (_POINTER,),
@@ -93,14 +93,14 @@ _FUNCTIONS = {
 
 
 def find_library() -> pathlib.Path | None:
-    """TensorFlow's C++ library; None where it comes without (Windows)."""
-    # Finds the package without importing it.
+    """Finds TensorFlow's C++ library; None without one (Windows)."""
+    # Locates the package without importing it.
     folder = _package("tensorflow")
     return next(iter(sorted(folder.glob("libtensorflow_cc.*"))), None)
 
 
 def _text_libraries():
-    """The libraries that hold TF Text's operations."""
+    """Lists the libraries with TF Text's operations."""
     folder = _package("tensorflow_text") / "python" / "ops"
     return sorted([*folder.glob("*.so"), *folder.glob("*.dylib")])
 
@@ -113,10 +113,10 @@ def _package(name):
 
 
 def disable_xla() -> bool:
-    """Forbids XLA in this process, for good, as the stock server does.
+    """Disables XLA in this process permanently, as the stock server does.
 
     Returns:
-        False where TensorFlow comes without its C++ library (Windows).
+        False if TensorFlow has no C++ library (Windows).
     """
     library = find_library()
     if library is not None:
@@ -125,14 +125,14 @@ def disable_xla() -> bool:
 
 
 class CApiModel:
-    """Runs the signatures of a version folder, XLA disabled.
+    """Runs the signatures of a version folder with XLA disabled.
 
     Args:
         folder: the version folder.
 
     Raises:
         CApiError: it can't be loaded.
-        OSError: TensorFlow comes without its C++ library.
+        OSError: TensorFlow has no C++ library.
     """
 
     def __init__(self, folder: pathlib.Path) -> None:
@@ -161,7 +161,7 @@ class CApiModel:
 
         Raises:
             CApiError: there is no such signature, or the graph failed.
-            TypeError: an output is of a type that no signature has.
+            TypeError: an output has a type that isn't in `_TYPES`.
         """
         if signature not in self._signatures:
             raise CApiError(f"no signature {signature!r}")
@@ -177,7 +177,7 @@ class CApiModel:
         return dict(zip(fetches, arrays, strict=True))
 
     def _load(self, folder):
-        """The session, and what the SavedModel says of its signatures."""
+        """Returns the session, and the meta graph with the signatures."""
         options = self._call("TF_NewSessionOptions")
         tags = (_TEXT * 1)(TAG.encode())
         buffer = self._call("TF_NewBuffer")
@@ -189,7 +189,7 @@ class CApiModel:
         return session, message("MetaGraph").FromString(content)
 
     def _run(self, feeds, fetches):
-        """Arrays for the names of tensors, given lists of bytes by name."""
+        """Runs the graph: lists of bytes by tensor name in, arrays out."""
         tensors = [self._string_tensor(values) for values in feeds.values()]
         results = (_POINTER * len(fetches))()
         try:
@@ -203,7 +203,7 @@ class CApiModel:
             return [self._array(result) for result in results]
         finally:
             for tensor in tensors:
-                # Long strings have memory of their own.
+                # Long strings are allocated separately.
                 for string in self._strings(tensor):
                     self._call("TF_StringDealloc", string)
                 self._call("TF_DeleteTensor", tensor)
@@ -211,7 +211,7 @@ class CApiModel:
                 self._call("TF_DeleteTensor", result)
 
     def _outputs(self, names):
-        """`TF_Output`s of tensors called OPERATION:INDEX."""
+        """Returns `TF_Output`s of tensors named OPERATION:INDEX."""
         outputs = (_Output * len(names))()
         for output, name in zip(outputs, names, strict=True):
             operation, _, index = name.rpartition(":")
@@ -224,7 +224,7 @@ class CApiModel:
         return outputs
 
     def _string_tensor(self, values):
-        """A new string tensor `(B,)`."""
+        """Creates a string tensor `(B,)`."""
         shape = (ctypes.c_int64 * 1)(len(values))
         size = _STRING_SIZE * len(values)
         tensor = self._call("TF_AllocateTensor", _STRING, shape, 1, size)
@@ -234,7 +234,7 @@ class CApiModel:
         return tensor
 
     def _array(self, tensor):
-        """A copy of a tensor."""
+        """Copies a tensor to an array."""
         shape = self._shape(tensor)
         dtype = self._call("TF_TensorType", tensor)
         if dtype == _STRING:
@@ -253,7 +253,7 @@ class CApiModel:
         return [self._call("TF_Dim", tensor, axis) for axis in range(rank)]
 
     def _strings(self, tensor):
-        """The addresses of a string tensor's strings."""
+        """Returns the addresses of a string tensor's elements."""
         count = int(np.prod(self._shape(tensor)))
         first = self._call("TF_TensorData", tensor) or 0
         return [first + _STRING_SIZE * index for index in range(count)]
@@ -276,7 +276,7 @@ class CApiModel:
 
 
 def _declared(handle):
-    """(name, function) of those that are used."""
+    """Yields `(name, function)` with the types of `_FUNCTIONS` set."""
     for name, (result, *arguments) in _FUNCTIONS.items():
         function = getattr(handle, name)
         function.restype, function.argtypes = result, arguments

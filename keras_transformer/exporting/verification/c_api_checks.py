@@ -1,13 +1,13 @@
-"""Checks of an export in a process that has no Python TensorFlow at all.
+"""Checks of an export in a process without Python's TensorFlow.
 
     python -m keras_transformer.exporting.verification.c_api_checks \\
         FOLDER REPORT
 
-What `import tensorflow` registers, patches or restores can't help here: the
-model is loaded and run by the C API alone, XLA disabled, and its answers to
-the reference's inputs and to the warm-up requests are compared with those of
-the model that was exported. `saved_model_checks` runs this after its own
-checks.
+The model is loaded and run through the C API alone, with XLA disabled, so
+nothing that `import tensorflow` registers, patches or restores can mask a
+problem. Its answers to the reference's inputs and to the warm-up requests are
+compared with those of the exported model. `saved_model_checks` starts this
+module after its checks of the graph.
 """
 
 import os
@@ -26,13 +26,13 @@ _FORBIDDEN = frozenset(("tensorflow", "keras", "tensorflow_text"))
 
 
 def check_without_python(folder: str | os.PathLike) -> CheckResults:
-    """Loads a version folder and replays what it was exported with.
+    """Loads a version folder and replays its reference and warm-up requests.
 
     Args:
         folder: the version folder.
 
     Returns:
-        Results of `replay`, and of `no_python_had_a_part`.
+        Results of `replay` and `no_python_had_a_part`.
     """
     results = CheckResults()
     replay(results, CApiModel, pathlib.Path(folder))
@@ -41,7 +41,7 @@ def check_without_python(folder: str | os.PathLike) -> CheckResults:
 
 
 def no_python_had_a_part() -> str:
-    """Python's TensorFlow isn't loaded."""
+    """Checks that neither TensorFlow, Keras nor TF Text was imported."""
     if loaded := _FORBIDDEN & sys.modules.keys():
         raise CheckFailed(f"{', '.join(sorted(loaded))} was imported")
     return "without Python's TensorFlow, XLA disabled"

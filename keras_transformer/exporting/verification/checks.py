@@ -1,8 +1,8 @@
-"""Checks of an export: their outcomes, and the processes that run them.
+"""Checks of an export: their results, and the processes that run them.
 
-An export is checked by processes that know nothing of its making. A module
-that checks is run by `python -m MODULE FOLDER REPORT` and writes its results
-as JSON: `[{name, passed, detail}, ...]`.
+Checks run in fresh processes, without any state of the exporting one. A module
+with checks is run as `python -m MODULE FOLDER REPORT` and writes its results as
+JSON: `[{name, passed, detail}, ...]`.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ REFUSED = "the export was refused, nothing was published"
 
 
 class CheckFailed(Exception):
-    """An exported model isn't what the server needs; the message says why."""
+    """An exported model failed a check; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,9 +36,9 @@ class CheckResult:
     """The outcome of one check.
 
     Attributes:
-        name: of the check function.
+        name: name of the check function.
         passed: bool.
-        detail: one line: what was found.
+        detail: one line about what was found.
     """
 
     name: str
@@ -52,19 +52,19 @@ class CheckResults(list):
     def run(
         self, check: Callable, *arguments: Any, detail: str = "done"
     ) -> Any:
-        """Runs a check and adds its outcome.
+        """Runs a check and appends its result.
 
         Args:
-            check: a function; what it raises is why the check has failed.
-            *arguments: of the function.
-            detail: of the result where the function returns no text.
+            check: a function that raises an exception if the check fails.
+            *arguments: arguments of the function.
+            detail: detail of the result if the function returns no text.
 
         Returns:
-            what the function returned; None if it failed.
+            the function's return value; None if the check failed.
         """
         try:
             returned = check(*arguments)
-        # Whatever a damaged or unfit model makes TensorFlow raise.
+        # A damaged or unfit model makes TensorFlow raise all kinds of errors.
         except Exception as error:
             result = CheckResult(check.__name__, False, _one_line(error))
             returned = None
@@ -77,8 +77,8 @@ class CheckResults(list):
 
 
 def _one_line(error):
-    """The first line of an error that says something."""
-    # An error of TensorFlow's has the graph's nodes in its text.
+    """Returns the first meaningful line of an error."""
+    # The text of TensorFlow's errors includes nodes of the graph.
     for line in str(getattr(error, "message", error)).splitlines():
         if line.strip() and not line.startswith("Graph execution error"):
             return line.strip()
@@ -88,7 +88,7 @@ def _one_line(error):
 def write_results(check: Callable[[str], CheckResults]) -> None:
     """Runs the check that this process was started for, and writes its results.
 
-    The words of the command line are the version folder and the JSON file.
+    The command line's arguments are the version folder and the JSON file.
 
     Args:
         check: the function that checks a version folder.
@@ -100,15 +100,15 @@ def write_results(check: Callable[[str], CheckResults]) -> None:
 def check_in_fresh_process(
     folder: pathlib.Path, module: str = SAVED_MODEL_CHECKS
 ) -> tuple[CheckResult, ...]:
-    """Checks a version folder in a process of its own.
+    """Checks a version folder in a fresh process.
 
     Args:
         folder: the version folder.
-        module: that checks, by `write_results`.
+        module: the module to run, which calls `write_results`.
 
     Returns:
         The result of every check, failed ones too. A process that ends
-        without results is a failed one.
+        without results gives one failed check.
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "report.json"
@@ -134,14 +134,14 @@ def check_in_fresh_process(
 def require_passed(
     checks: tuple[CheckResult, ...], problem: str = REFUSED
 ) -> None:
-    """Refuses an export of which a check failed.
+    """Refuses an export if one of its checks failed.
 
     Args:
-        checks: what `check_in_fresh_process` returned.
-        problem: how the error begins.
+        checks: the results of `check_in_fresh_process`.
+        problem: the beginning of the error message.
 
     Raises:
-        InputError: names the first failed check and why.
+        InputError: names the first failed check and its detail.
     """
     failed = [check for check in checks if not check.passed]
     if failed:
@@ -153,7 +153,7 @@ def require_passed(
 
 
 def _environment():
-    """This process's, with the package found and the processor used."""
+    """Returns an environment that finds the package and hides GPUs."""
     return {
         **child_environment(),
         # The exporting process may hold all of the accelerator's memory.

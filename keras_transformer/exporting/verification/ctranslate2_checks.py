@@ -1,13 +1,13 @@
-"""Checks of exports for CTranslate2 in a fresh process.
+"""Checks of a CTranslate2 export in a fresh process.
 
     python -m keras_transformer.exporting.verification.ctranslate2_checks \\
         FOLDER REPORT
 
-Loads the folder as `translate --ctranslate2` does, and compares what
-CTranslate2 makes of some texts with what the run's own search made of them,
-which the exporting process left in `reference.json`. Of weights that were
-rounded, as int8 is, only log-probabilities are required to be near: which of
-two near translations is the better one may change.
+Loads the folder as `translate --ctranslate2` does, and compares CTranslate2's
+translations of some texts with those of the run's own search, which the
+exporting process wrote to `reference.json`. If the weights were rounded, as in
+int8, only log-probabilities are required to be close, as two translations with
+similar scores may change places.
 """
 
 import os
@@ -30,10 +30,10 @@ _KEYS = ("texts", "decoding", "tolerance", "exact", "scored", "greedy", "beam")
 
 
 def verify(folder: str | os.PathLike) -> CheckResults:
-    """Runs every check; those that need what has failed are left out.
+    """Runs every check except those that depend on a failed one.
 
     Args:
-        folder: the export's.
+        folder: the export's folder.
     """
     folder = pathlib.Path(folder)
     results = CheckResults()
@@ -50,7 +50,7 @@ def verify(folder: str | os.PathLike) -> CheckResults:
 
 
 def reference_is_readable(folder: pathlib.Path) -> dict:
-    """Hypotheses of the run's own search, from the exporting process."""
+    """Reads the hypotheses of the run's own search."""
     reference = read_json(folder / REFERENCE)
     for key in _KEYS:
         if key not in reference:
@@ -61,17 +61,17 @@ def reference_is_readable(folder: pathlib.Path) -> dict:
 def folder_loads(
     folder: pathlib.Path, reference: dict
 ) -> CTranslate2Translator:
-    """Files as they were written, and CTranslate2 and tokenizers load them."""
+    """Loads the folder, which verifies the files' checksums."""
     return CTranslate2Translator(folder, _decoding(reference))
 
 
 def log_probabilities_agree(
     translator: CTranslate2Translator, reference: dict
 ) -> str:
-    """CTranslate2 finds what the run found as probable as the run does.
+    """Compares log-probabilities of the run's translations.
 
-    These are log-probabilities among all tokens that either ever generates;
-    those of its searches are among the tokens that they don't ban.
+    They are computed over all tokens that can be generated, whereas
+    CTranslate2's searches normalize over the tokens that aren't banned.
     """
     columns = reference["texts"], _hypotheses(reference["scored"])
     rows = [
@@ -84,7 +84,7 @@ def log_probabilities_agree(
     )
     largest = 0.0
     for (_, one), values in zip(rows, scored, strict=True):
-        # The last is END's, which unfinished ones haven't reached.
+        # The last value is END's, which unfinished hypotheses don't have.
         difference = sum(values[: one.length]) - one.log_probability
         largest = max(largest, abs(difference) / one.length)
     said = f"{largest:.1e} nats a token in {len(rows)} translations"
@@ -95,14 +95,14 @@ def log_probabilities_agree(
 
 
 def greedy_translations_agree(folder: pathlib.Path, reference: dict) -> str:
-    """With a beam of 1 the same translations, and the same scores."""
+    """Compares translations and scores with a beam of 1."""
     translator = CTranslate2Translator(folder, _decoding(reference, 1))
     result = translator.search(reference["texts"])
     same = 0
     for number, (expected,) in enumerate(_hypotheses(reference["greedy"])):
         ids, score = result.ids[number][0], result.scores[number][0]
         same += ids == expected.ids
-        # Where two tokens are equally probable either may be taken.
+        # Ids may differ where two tokens are equally probable.
         apart = abs(score - expected.score)
         if reference["exact"] and not apart <= _tolerance(reference, expected):
             raise CheckFailed(
@@ -120,18 +120,18 @@ def greedy_translations_agree(folder: pathlib.Path, reference: dict) -> str:
 def beam_scores_agree(
     translator: CTranslate2Translator, reference: dict
 ) -> str:
-    """Hypotheses of both searches have the same score.
+    """Compares scores of hypotheses that both searches found.
 
-    CTranslate2 stops when a number of hypotheses have ended, and ranks those
-    that reached their limit among those that ended, so that it may end with
-    others.
+    The best hypotheses may differ: CTranslate2 stops after a fixed number of
+    finished hypotheses, and ranks those that reached the length limit among
+    the finished ones.
     """
     result = translator.search(reference["texts"])
     same = 0
     for number, hypotheses in enumerate(_hypotheses(reference["beam"])):
         ids, score = result.ids[number][0], result.scores[number][0]
         same += ids == hypotheses[0].ids
-        # END, or the limit, may have ended the same ids.
+        # The same ids may occur twice, ended by END and by the limit.
         both = [one for one in hypotheses if one.ids == ids]
         near = [
             abs(score - one.score) <= _tolerance(reference, one) for one in both
@@ -145,7 +145,7 @@ def beam_scores_agree(
 
 
 class _Hypothesis(NamedTuple):
-    """A hypothesis of the run's own search; its length counts END."""
+    """A hypothesis of the run's own search; its length includes END."""
 
     ids: list[int]
     length: int
@@ -154,7 +154,7 @@ class _Hypothesis(NamedTuple):
 
 
 def _hypotheses(values) -> list[list[_Hypothesis]]:
-    """The hypotheses of each text, the best first."""
+    """Returns the hypotheses of each text, the best first."""
     names = ("ids", "lengths", "finished", "scores", "log_probabilities")
     return [
         [
@@ -171,7 +171,7 @@ def _tolerance(reference, expected):
 
 
 def _decoding(reference, beam_size=None):
-    """The search of the reference."""
+    """Returns the reference's search, optionally with another beam size."""
     values = dict(reference["decoding"])
     values["beam_size"] = beam_size or values["beam_size"]
     return Config().updated({"decoding": values}, REFERENCE).decoding

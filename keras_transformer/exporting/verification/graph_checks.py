@@ -1,11 +1,11 @@
-"""Checks of an export's graph, which don't run it.
+"""Static checks of an export's graph.
 
-An operation is allowed if the TensorFlow library registers it by itself,
-without another library being loaded, or if the oldest supported server has it
-of TF Text. Refused is, of these, what needs Python, XLA or state that isn't
-in the checkpoint, and what reaches files or other machines: a model is a
-program, and this one is about to be run. Only what saves and restores the
-variables may read and write checkpoints.
+An operation is allowed if TensorFlow itself registers it, without another
+library being loaded, or if it is among the TF Text operations of the oldest
+supported server. Of these, operations are refused that need Python, XLA or
+state outside the checkpoint, or that access files or other machines: a model
+is a program, and this one is about to be run. Only the nodes that save and
+restore the variables may read and write checkpoints.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ LATER_TEXT_OPERATIONS = frozenset(
     """.split()
 )
 
-# Beginnings of names. Sources: REGISTER_OP in tensorflow/core/ops of 2.21:
+# Prefixes of names. Sources: REGISTER_OP in tensorflow/core/ops of 2.21:
 # io_ops.cc, dataset_ops.cc, experimental_dataset_ops.cc, lookup_ops.cc,
 # summary_ops.cc, checkpoint_ops.cc, candidate_sampling_ops.cc, logging_ops.cc,
 # debug_ops.cc, array_ops.cc (ImmutableConst), data_flow_ops.cc (RecordInput),
 # decode_proto_ops.cc, word2vec_ops.cc, dtensor_ops.cc, and the calibrator of
 # quantization; and data_service_ops.cc, sendrecv_ops.cc, collective_ops.cc,
-# remote_fused_graph_ops.cc, functional_ops.cc, nccl_ops.cc, tpu_*.cc. The tests
-# look through all that is registered for arguments that may name a file.
+# remote_fused_graph_ops.cc, functional_ops.cc, nccl_ops.cc, tpu_*.cc. A test
+# searches all registered operations for arguments that may name a file.
 _OF_FILES = """
     CSVDataset CacheDataset CalibrationStatisticsSaver CloseSummaryWriter
     CreateSummary DTensorRestore DatasetFromGraph DatasetToTFRecord
@@ -94,11 +94,11 @@ _OF_MACHINES = """
     _WaitForDistributedTPU
     """.split()
 
-# What a loader runs, beside the signatures: of a kind that is older than them.
+# Collections of older SavedModels whose operations the loader runs.
 # Source: tensorflow/cc/saved_model/{constants.h,loader_util.cc}.
 _RUN_WHEN_LOADED = ("saved_model_main_op", "legacy_init_op")
 
-# Beginnings of names, each with why a server can't have it.
+# Prefixes of refused operations, each with the reason.
 REFUSED = {
     **dict.fromkeys(_OF_FILES, "reaches files"),
     **dict.fromkeys(_OF_MACHINES, "reaches other machines"),
@@ -114,11 +114,11 @@ REFUSED = {
 
 
 def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
-    """The `MetaGraphDef` that the server would take.
+    """Reads the `MetaGraphDef` that the server would load.
 
     Raises:
-        CheckFailed: there is none, there are several, of which it might take
-            another, or the file is damaged.
+        CheckFailed: there is none, there are several, so that the server might
+            load another one, or the file is damaged.
     """
     path = folder / layout.SAVED_MODEL
     try:
@@ -130,7 +130,7 @@ def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
         raise CheckFailed(f"{path}: damaged, not a SavedModel") from None
     tags = [list(graph.meta_info_def.tags) for graph in saved_model.meta_graphs]
     if tags != [[layout.TAG]]:
-        # Which of several is loaded, loaders see differently.
+        # Loaders disagree on which of several graphs to load.
         received = ", ".join(map(str, tags))[:200] or "none"
         raise CheckFailed(
             f"{path}: must have one graph, tagged {layout.TAG!r} alone. "
@@ -140,7 +140,7 @@ def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
 
 
 def operations_are_allowed(meta_graph: MetaGraphDef) -> str:
-    """Every operation is one that a stock server has, and harmless."""
+    """Checks that a stock server has all operations, and all are harmless."""
     used = set()
     refused = {}
     saver = _Saver(meta_graph)
@@ -160,7 +160,7 @@ def operations_are_allowed(meta_graph: MetaGraphDef) -> str:
 
 
 class _Saver:
-    """Nodes that save and restore the variables, and do nothing else.
+    """Nodes that only save or restore the variables.
 
     Args:
         meta_graph: `MetaGraphDef`.
@@ -181,10 +181,10 @@ class _Saver:
         self._serving = self._reached(_run_by_a_server(meta_graph))
 
     def permitted(self, owner) -> frozenset[str]:
-        """The operations on checkpoints that a node may be.
+        """Returns the checkpoint operations that a node may have.
 
         Args:
-            owner: the node's name in the graph, or its function's, see
+            owner: the node, or the function that contains it, as yielded by
                 `_owned_nodes`.
         """
         if owner in self._serving:
@@ -196,7 +196,7 @@ class _Saver:
         return frozenset()
 
     def _reached(self, tensors) -> set[tuple[str, str]]:
-        """Nodes that tensors are computed by, and functions called there."""
+        """Finds the nodes that compute tensors, and the functions they call."""
         waiting = [("node", _node_name(tensor)) for tensor in tensors]
         reached = set()
         while waiting:
@@ -218,7 +218,7 @@ class _Saver:
         return reached
 
     def _called(self, node):
-        """Names of the functions that a node calls, by itself or later."""
+        """Returns names of functions that a node calls or has as attributes."""
         names = {node.op}
         for attribute in node.attr.values():
             names.add(attribute.func.name)
@@ -227,7 +227,7 @@ class _Saver:
 
 
 def _run_by_a_server(meta_graph) -> Iterator[str]:
-    """Names of what is computed when a model is loaded or asked."""
+    """Yields names of tensors and nodes run by loading or by requests."""
     for signature in meta_graph.signature_def.values():
         for info in signature.outputs.values():
             yield info.name
@@ -242,16 +242,16 @@ def _run_by_a_server(meta_graph) -> Iterator[str]:
 
 
 def _node_name(tensor):
-    """The node of a tensor, or of a dependence as in `^NODE`."""
+    """Returns the node's name of a tensor or control input (`^NODE`)."""
     return tensor.removeprefix("^").partition(":")[0]
 
 
 def _owned_nodes(meta_graph) -> Iterator:
-    """Every `NodeDef` with what it is part of.
+    """Yields every `NodeDef` with its owner.
 
     Yields:
-        `(("node", its name), node)` of the graph itself, and
-        `(("function", the function's name), node)`.
+        `(("node", its name), node)` for nodes of the graph itself, and
+        `(("function", function's name), node)` for those of functions.
     """
     for node in meta_graph.graph_def.node:
         yield ("node", node.name), node
@@ -261,7 +261,7 @@ def _owned_nodes(meta_graph) -> Iterator:
 
 
 def nothing_must_be_compiled(meta_graph: MetaGraphDef) -> str:
-    """No function has `jit_compile=True`; a stock server refuses those."""
+    """Checks for `jit_compile=True`, which a stock server refuses."""
     owners = [
         (function.signature.name, function.attr)
         for function in meta_graph.graph_def.library.function
@@ -269,7 +269,7 @@ def nothing_must_be_compiled(meta_graph: MetaGraphDef) -> str:
     nodes = (node for _, node in _owned_nodes(meta_graph))
     owners += [(node.name, node.attr) for node in nodes]
     for name, attributes in owners:
-        # Asked by `in` first: reading an absent key of a map adds it.
+        # `in` comes first, as reading an absent key of a map adds it.
         if "_XlaMustCompile" in attributes and attributes["_XlaMustCompile"].b:
             raise CheckFailed(f"{name} must be compiled by XLA")
     return f"{len(owners)} functions and nodes, none compiled"
@@ -278,7 +278,7 @@ def nothing_must_be_compiled(meta_graph: MetaGraphDef) -> str:
 def variables_are_stored_once(
     folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
 ) -> str:
-    """As many handles as stored tensors as weights that the search uses."""
+    """Checks that handles, stored tensors and used weights are equally many."""
     nodes = _owned_nodes(meta_graph)
     handles = sum(node.op == "VarHandleOp" for _, node in nodes)
     try:
@@ -298,7 +298,7 @@ def variables_are_stored_once(
 
 
 def signatures_are_batches(meta_graph: MetaGraphDef) -> str:
-    """The expected signatures; tensors are dense with a free dimension 0."""
+    """Checks signatures: their tensors are dense with a free first axis."""
     for name, expected in layout.SIGNATURES.items():
         if name not in meta_graph.signature_def:
             raise CheckFailed(f"no signature {name!r}")
@@ -331,10 +331,10 @@ def _check_tensors(signature, role, tensors, expected):
 
 
 def refusal(operation: str) -> str | None:
-    """Why a stock server can't run the operation; None if it can.
+    """Returns why a stock server must not run an operation; None if it may.
 
-    Right only in a process that has loaded no library of operations beyond
-    TensorFlow's and TF Text's.
+    Correct only in a process that has loaded no library of operations other
+    than TensorFlow's and TF Text's.
     """
     for beginning, reason in REFUSED.items():
         if operation.startswith(beginning):

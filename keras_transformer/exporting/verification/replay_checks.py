@@ -1,10 +1,10 @@
-"""Checks that run an export, and compare what it answers.
+"""Checks that run an export and compare its outputs.
 
-A reference has inputs, and what the live model made of them. A loaded model is
-anything with `run(signature, inputs)`, from a list of bytes by each input's
-name to an array by each output's name, strings as bytes in an array of objects.
-Nothing here knows TensorFlow: `c_api_checks` runs these checks through its C
-API alone.
+A reference has inputs and the outputs of the live model, which was exported. A
+loaded model is any object with `run(signature, inputs)`, which maps lists of
+bytes by input name to arrays by output name; strings are bytes in an array of
+objects. This module doesn't import TensorFlow: `c_api_checks` runs these checks
+through its C API alone.
 """
 
 import itertools
@@ -22,10 +22,10 @@ from keras_transformer.exporting.verification.checks import (
 from keras_transformer.exporting.warmup_requests import read_warmup
 from keras_transformer.system.files import read_json
 
-# Words of texts that are longer than a model. One that splits texts searches
-# for a translation of all of it, so shorter ones are tried first.
+# Numbers of words of texts that may exceed a model's length. Shorter ones are
+# tried first, as a model that splits texts has to translate all of it.
 _LONG = (200, 500, 2_000, 10_000)
-# What says that a text lost its end.
+# The output that reports an input as truncated.
 _FLAGS = {
     layout.TEXT: layout.TRUNCATED,
     layout.TRANSLATION: layout.TRANSLATION_TRUNCATED,
@@ -34,12 +34,12 @@ _INVALID = (b"\xff\xfe", b"a \xc3( b", b"\xed\xa0\x80", b"cut off: \xe4\xbd")
 
 
 class LoadedModel(Protocol):
-    """Model that a check runs."""
+    """Interface of a model that the checks run."""
 
     def run(
         self, signature: str, inputs: Mapping[str, Sequence[bytes]]
     ) -> dict[str, np.ndarray]:
-        """The outputs of a signature by their names."""
+        """Returns the outputs of a signature by their names."""
 
 
 def replay(
@@ -47,11 +47,11 @@ def replay(
     load: Callable[[pathlib.Path], LoadedModel],
     folder: pathlib.Path,
 ) -> None:
-    """Loads a version folder, and runs all checks of this module.
+    """Loads a version folder and runs all checks of this module.
 
     Args:
-        results: gets their outcomes; that of `load` alone, if it failed.
-        load: gives the model of a folder.
+        results: the results to append to; only that of `load` if it fails.
+        load: function that loads the model of a folder.
         folder: the version folder.
     """
 
@@ -75,7 +75,7 @@ def equals_live_model(
     reference: dict,
     signatures: Iterable[str] = tuple(layout.SIGNATURES),
 ) -> str:
-    """The same texts exactly, and numbers to the tolerance."""
+    """Compares outputs with the live model's; see `compare`."""
     inputs = _inputs(reference)
     for signature in signatures:
         compare(
@@ -90,14 +90,14 @@ def equals_live_model(
 
 
 def empty_batch_is_answered(model: LoadedModel) -> str:
-    """No text gives no translation."""
+    """Checks that a batch of no texts has outputs without rows."""
     for signature, expected in layout.SIGNATURES.items():
         _answers(model, signature, {name: [] for name in expected.inputs})
     return "no rows"
 
 
 def empty_text_is_answered(model: LoadedModel) -> str:
-    """Nothing gives nothing."""
+    """Checks that empty and blank texts have empty translations."""
     texts = [b"", b"  "]
     for signature, expected in layout.SIGNATURES.items():
         outputs = _answers(
@@ -112,7 +112,7 @@ def empty_text_is_answered(model: LoadedModel) -> str:
 
 
 def invalid_utf8_is_answered(model: LoadedModel, reference: dict) -> str:
-    """Broken bytes give valid text and leave their neighbours alone."""
+    """Checks that invalid UTF-8 gives valid text and affects no other row."""
     count = len(_INVALID)
     for signature, inputs in _inputs(reference).items():
         mixed = {name: [*_INVALID, *values] for name, values in inputs.items()}
@@ -127,12 +127,13 @@ def invalid_utf8_is_answered(model: LoadedModel, reference: dict) -> str:
 
 
 def long_text_is_answered(model: LoadedModel, reference: dict) -> str:
-    """More words than the model has positions are split, or said to be cut."""
+    """Checks that too long texts are split or reported as truncated."""
     words = [word for text in reference["texts"] for word in text.split()]
     words = words or ["a"]
     for signature, expected in layout.SIGNATURES.items():
         for side in expected.inputs:
-            # A short other side, as `score` splits sides of as many sentences.
+            # The other side is short: `score` splits both sides only if they
+            # have equally many sentences.
             inputs = {name: [words[0].encode()] for name in expected.inputs}
             for count in _LONG:
                 repeated = itertools.islice(itertools.cycle(words), count)
@@ -153,10 +154,10 @@ def long_text_is_answered(model: LoadedModel, reference: dict) -> str:
 def warmup_replays(
     model: LoadedModel, reference: dict, folder: pathlib.Path
 ) -> str:
-    """Each warm-up request is answered as the live model answers its rows.
+    """Compares answers to the warm-up requests with the live model's rows.
 
-    They are each text alone and texts together, so a batch doesn't matter. One
-    that isn't answered stops the server.
+    The requests have one text or several, so this also checks that the batch
+    doesn't matter. A request that fails would keep the server from starting.
     """
     count = 0
     inputs = _inputs(reference)
@@ -181,7 +182,7 @@ def warmup_replays(
 
 
 def _answers(model, signature, inputs) -> dict:
-    """A signature's outputs, readable, a row for each of the inputs'."""
+    """Runs a signature and checks its outputs by `readable`."""
     count = len(inputs[layout.TEXT])
     return {
         name: readable(f"{signature}, {name}", values, count)
@@ -190,19 +191,19 @@ def _answers(model, signature, inputs) -> dict:
 
 
 def readable(where: str, values: np.ndarray, count: int) -> np.ndarray:
-    """An output as it is compared; refuses what a client can't read.
+    """Decodes an output; refuses values that a client couldn't read.
 
     Args:
-        where: names the output.
+        where: the output's name, for error messages.
         values: an array; strings are bytes in an array of objects.
-        count: rows that it has to have.
+        count: the expected number of rows.
 
     Returns:
-        the array, its strings decoded.
+        the array with its strings decoded.
 
     Raises:
-        CheckFailed: text isn't UTF-8, a number isn't finite, or there isn't
-            a row for each of the inputs'.
+        CheckFailed: text isn't UTF-8, a number isn't finite, or the number of
+            rows isn't `count`.
     """
     if len(values) != count:
         raise CheckFailed(
@@ -221,7 +222,7 @@ def readable(where: str, values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _inputs(reference) -> dict:
-    """The reference's inputs, encoded, by signature."""
+    """Returns the reference's inputs by signature, encoded."""
     return {
         signature: {
             name: [text.encode() for text in texts]
@@ -232,7 +233,7 @@ def _inputs(reference) -> dict:
 
 
 def _expected(signature, reference) -> dict:
-    """A signature's outputs in the reference, as arrays."""
+    """Returns the reference's outputs of a signature as arrays."""
     types = layout.SIGNATURES[signature].outputs
     arrays = {}
     for name, values in reference["outputs"][signature].items():
@@ -245,12 +246,12 @@ def _expected(signature, reference) -> dict:
 
 
 def _rows(values: dict, rows) -> dict:
-    """Some rows of every input or output; a slice, or a list of indices."""
+    """Selects rows of every output by a slice or a list of indices."""
     return {name: column[rows] for name, column in values.items()}
 
 
 def _reference_rows(request, inputs) -> list[int]:
-    """The indices that a request's rows have in the reference's inputs."""
+    """Returns the indices of a request's rows in the reference's inputs."""
     keys = sorted(inputs)
     if sorted(request) != keys:
         raise CheckFailed(f"a request with inputs {sorted(request)}")
@@ -270,18 +271,18 @@ def compare(
     expected: Mapping[str, np.ndarray],
     reference: dict,
 ) -> None:
-    """Refuses outputs that differ, naming the first that does.
+    """Raises `CheckFailed` for the first output that differs.
 
-    Texts, integers and booleans have to be the same, other numbers to the
-    reference's tolerance. In bfloat16 and int8 two translations can be equally
-    good to the tolerance; then either may come first.
+    Texts, integers and booleans must be equal, other numbers must be within
+    the reference's tolerance. In bfloat16 and int8 the scores of two
+    translations can be equal within the tolerance; then either may come first.
 
     Args:
-        signature: its name.
-        what: is compared, for the message.
-        answers: arrays by the outputs' names.
-        expected: arrays by the outputs' names.
-        reference: gives precision and tolerance.
+        signature: the signature's name.
+        what: what is compared, for error messages.
+        answers: arrays by output name.
+        expected: arrays by output name.
+        reference: the reference, for its precision and tolerance.
 
     Raises:
         CheckFailed: they differ.
@@ -304,13 +305,13 @@ def compare(
         values, others = pairs[name]
         same = _same(what, name, values, others, reference["tolerance"])
         if name == layout.ALIGNMENT:
-            # Of other tokens it is another.
+            # The alignment of other target tokens differs, too.
             same[sorted(ties)] = True
         _require_all(what, name, values, others, same)
 
 
 def _same(what, name, values, others, tolerance):
-    """Which elements are the same, as an array of booleans."""
+    """Compares element by element; returns a boolean array."""
     if values.shape != others.shape:
         raise CheckFailed(
             f"{what}: {name} has shape {values.shape} and {others.shape}"
@@ -334,7 +335,7 @@ def _shown(value):
 
 
 def _padded(*arrays):
-    """Both with the longer one's inner axes; nothing is added to batches."""
+    """Pads all axes except the first to the longest length."""
     if len({array.ndim for array in arrays}) > 1:
         return arrays
     longest = np.max([array.shape for array in arrays], axis=0)

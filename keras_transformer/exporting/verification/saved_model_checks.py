@@ -1,12 +1,12 @@
-"""Checks of exports in a fresh process, without the code that made them.
+"""Checks of a SavedModel in a fresh process, without the exporting code.
 
     python -m keras_transformer.exporting.verification.saved_model_checks \\
         FOLDER REPORT
 
-Reads the graph of a version folder, loads it by `tf.saved_model.load`, and has
-a process without Python's TensorFlow load and run it as TensorFlow Serving
-does: see `c_api_checks`. Not provable without the server's binary: its HTTP
-parser, its batching session at run time, and its use of memory.
+Reads the graph of a version folder, loads it by `tf.saved_model.load`, and
+starts a process without Python's TensorFlow that loads and runs it as
+TensorFlow Serving does: see `c_api_checks`. Not covered without the server's
+binary: its HTTP parser, its batching session at run time, and its memory use.
 """
 
 import os
@@ -19,7 +19,8 @@ import numpy as np
 from keras_transformer.contract import layout
 from keras_transformer.lazy import quick_imports
 
-# What TensorFlow takes along takes longer to load, and is not used.
+# TensorFlow imports these if they are installed, which is slow, and they are
+# not used.
 with quick_imports("jax", "keras", "matplotlib"):
     import tensorflow as tf
 
@@ -49,7 +50,7 @@ _EARLIER = "not an export of this version of keras_transformer"
 
 
 def verify(folder: str | os.PathLike) -> CheckResults:
-    """Runs every check; those that need what has failed are left out.
+    """Runs every check except those that depend on a failed one.
 
     Args:
         folder: the version folder.
@@ -64,10 +65,11 @@ def _verified(folder):
     reference = results.run(reference_is_readable, folder)
     if meta_graph is None or reference is None:
         return results
-    # By what TensorFlow registers itself: nothing has loaded TF Text yet.
+    # Comes first, while TensorFlow's own operations are the only ones: TF Text
+    # isn't loaded yet.
     results.run(operations_are_allowed, meta_graph)
     if not results[-1].passed:
-        return results  # It isn't run, nor does it get another look.
+        return results  # A refused graph isn't run.
     results.run(nothing_must_be_compiled, meta_graph)
     results.run(variables_are_stored_once, folder, meta_graph, reference)
     results.run(signatures_are_batches, meta_graph)
@@ -75,7 +77,7 @@ def _verified(folder):
         replay(results, PythonModel, folder)
         return results
     with ThreadPoolExecutor(1) as thread:
-        # Takes longer than the check of this process.
+        # Runs in parallel, as it takes longer than this process's check.
         by_c_api = thread.submit(check_in_fresh_process, folder, C_API_CHECKS)
         results.run(python_loads_the_same, folder, reference)
         results += by_c_api.result()
@@ -83,7 +85,7 @@ def _verified(folder):
 
 
 def reference_is_readable(folder: pathlib.Path) -> dict:
-    """Answers of the live model, as the exporting process wrote them."""
+    """Reads the live model's outputs, which the exporting process wrote."""
     reference = read_json(folder / layout.REFERENCE, layout.LARGEST_REFERENCE)
     for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
         if key not in reference:
@@ -97,7 +99,7 @@ def reference_is_readable(folder: pathlib.Path) -> dict:
 
 
 def python_loads_the_same(folder: pathlib.Path, reference: dict) -> str:
-    """`tf.saved_model.load` translates as the live model did."""
+    """Compares `tf.saved_model.load` with the live model."""
     return equals_live_model(PythonModel(folder), reference, (layout.GREEDY,))
 
 
@@ -111,13 +113,13 @@ class PythonModel:
     def __init__(self, folder: pathlib.Path) -> None:
         import tensorflow_text  # noqa: F401
 
-        # The signatures alone don't keep the model.
+        # The signatures alone don't keep the model alive.
         self._model = tf.saved_model.load(str(folder))
 
     def run(
         self, signature: str, inputs: Mapping[str, Sequence[bytes]]
     ) -> dict[str, np.ndarray]:
-        """The outputs of a signature by their names."""
+        """Returns the outputs of a signature by their names."""
         outputs = self._model.signatures[signature](
             **{name: tf.constant(v, tf.string) for name, v in inputs.items()}
         )

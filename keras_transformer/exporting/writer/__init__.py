@@ -1,1 +1,1 @@
-"""Writer: makes a version folder of a run."""
+"""Writer: exports a run as a version folder or in another format."""

@@ -1,8 +1,9 @@
-"""The export of a run for CTranslate2: a folder that it loads.
+"""Export of a run to a folder that CTranslate2 loads.
 
-Needs the extra `[ctranslate2]`. Weights go to CTranslate2's specification of a
-Transformer, positions as the table that the model adds, so that every kind of
-them can be expressed. What can't be is refused.
+Needs the extra `[ctranslate2]`. Weights are copied to CTranslate2's
+specification of a Transformer. Positions of any kind are stored as the table
+that the model adds. Models and searches that CTranslate2 can't express are
+refused.
 
 Axes: D model width, V vocabulary, B texts, K hypotheses.
 """
@@ -85,7 +86,7 @@ def export_ctranslate2(
 
     Args:
         run: a trained run.
-        folder: that doesn't exist yet or is empty.
+        folder: a folder that doesn't exist yet or is empty.
         quantization: a key of `QUANTIZATIONS`.
         weights: "best", "last" or "average".
         decoding: the search; None: the run's own.
@@ -149,19 +150,19 @@ def transformer_spec(
     source_tokens: list[str],
     target_tokens: list[str],
 ) -> TransformerSpec:
-    """CTranslate2's specification of a model, with its weights.
+    """Builds CTranslate2's specification of a model, with its weights.
 
     Args:
-        model: `keras.Model` that `build_transformer` made.
-        config: gives `model`.
-        source_tokens: of all ids.
-        target_tokens: of all ids.
+        model: a `keras.Model` from `build_transformer`.
+        config: its section `model` describes the architecture.
+        source_tokens: the source vocabulary, in the order of ids.
+        target_tokens: the target vocabulary, in the order of ids.
 
     Returns:
         `ctranslate2.specs.TransformerSpec`.
 
     Raises:
-        InputError: CTranslate2 has no such model; the message says why.
+        InputError: CTranslate2 can't express the model; the message says why.
     """
     from ctranslate2.specs import TransformerSpec, common_spec
 
@@ -175,7 +176,7 @@ def transformer_spec(
         activation=getattr(
             common_spec.Activation, _ACTIVATIONS[shape.activation]
         ),
-        # The mean of the heads of the last layer but one.
+        # Alignments are the mean over the heads of the last layer but one.
         alignment_layer=max(shape.num_decoder_layers - 2, 0),
         alignment_heads=shape.num_heads,
     )
@@ -203,10 +204,10 @@ def _require_distinct(side, tokens):
 
 
 class _Weights:
-    """A model's weights on their way to a specification.
+    """Copies a model's weights to a specification.
 
     Args:
-        model: `keras.Model` that `build_transformer` made.
+        model: a `keras.Model` from `build_transformer`.
     """
 
     def __init__(self, model):
@@ -218,7 +219,8 @@ class _Weights:
         """Fills a specification.
 
         Raises:
-            InputError: it has no place for a weight, or no weight for a place.
+            InputError: the specification lacks one of the model's weights, or
+                the model one of the specification's.
         """
         self._embedding(spec.encoder, spec.encoder.embeddings[0], "source")
         target = self._embedding(
@@ -244,7 +246,7 @@ class _Weights:
             )
 
     def _embedding(self, stack, part, side):
-        """Tokens and positions of a stack; returns the layer's name."""
+        """Copies token and position embeddings; returns the layer's name."""
         name = f"{side}_embedding"
         name = name if name in self._layers else "shared_embedding"
         part.weight = self._take(f"{name}/tokens/embeddings")
@@ -255,7 +257,11 @@ class _Weights:
         return name
 
     def _attention(self, part, path):
-        """Self-attention has one product for all three, the other two."""
+        """Copies an attention layer, its projections concatenated.
+
+        Self-attention has one product for query, key and value;
+        cross-attention has one for the query and one for key and value.
+        """
         inputs = [
             self._linear(f"{path}/{name}") for name in ("query", "key", "value")
         ]
@@ -275,7 +281,7 @@ class _Weights:
         self._norm(part.layer_norm, f"{path}_layer_norm")
 
     def _output(self, part, shape, target):
-        """The output layer, tied or not; what isn't generated is banned."""
+        """Copies the output layer and bans ids that are never generated."""
         if shape.tied_embeddings == "none":
             part.weight, bias = self._linear("logits")
         else:
@@ -287,7 +293,7 @@ class _Weights:
         part.bias[list(NEVER_GENERATED)] += WithoutBanned.NEVER
 
     def _linear(self, path):
-        """Weight `(outputs, inputs)` and bias `(outputs,)`."""
+        """Returns a weight `(outputs, inputs)` and a bias `(outputs,)`."""
         weight = self._take(f"{path}/kernel").T
         return np.ascontiguousarray(weight), self._take(f"{path}/bias")
 
@@ -310,12 +316,12 @@ def _float32(array):
 
 
 def _reference(run, model, decoding, quantization) -> dict:
-    """Hypotheses of the run's own search, for the checks."""
+    """Returns hypotheses of the run's own search, for the checks."""
     most = run.config.model.max_length - 2
     lengths = sorted({min(length, most) for length in _LENGTHS})
     texts = frequent_tokens(run.source_tokenizer, lengths)
-    # Constraints that forbid END or tokens for a while are not compared: the
-    # same tokens are chosen, but by other probabilities.
+    # min_length and no_repeat_ngram_size aren't compared: both searches choose
+    # the same tokens, but with different probabilities.
     decoding = dataclasses.replace(
         decoding,
         beam_size=max(decoding.beam_size, 2),
@@ -323,7 +329,7 @@ def _reference(run, model, decoding, quantization) -> dict:
         no_repeat_ngram_size=0,
     )
     steps: Any = IncrementalTransformer(model, "float32", align=False)
-    # What is given to be scored may have tokens that a search bans.
+    # Translations to be scored may contain tokens that the search bans.
     free = dataclasses.replace(decoding, banned_tokens=())
     scored = _searched(run, WithoutBanned(steps, NEVER_GENERATED), free, texts)
     banned = banned_ids(decoding, run.target_tokenizer)
@@ -341,7 +347,7 @@ def _reference(run, model, decoding, quantization) -> dict:
 
 
 def _searched(run, model, decoding, texts):
-    """Hypotheses of texts, as JSON holds them."""
+    """Searches translations of texts; returns JSON-serializable lists."""
     translator = Translator(
         run.source_tokenizer, run.target_tokenizer, model, decoding
     )
@@ -356,7 +362,7 @@ def _searched(run, model, decoding, texts):
             "lengths": result.lengths,
             "finished": result.finished,
             "scores": scores_of(result),
-            # JSON has no infinity, which rows that are left over have.
+            # Unused beam rows have -inf, which JSON can't represent.
             "log_probabilities": tf.maximum(result.log_probabilities, NO_SCORE),
         }
 

@@ -1,4 +1,4 @@
-"""The export of a run for Keras: a `.keras` file, and what goes with it.
+"""Export of a run for Keras: a `.keras` file and its companions.
 
 FOLDER/
   model.keras             the functional model, in float32, not compiled
@@ -6,7 +6,7 @@ FOLDER/
   imported/               licence and model card of an imported model
   keras_transformer.json  configuration, languages, origin, scores
 
-Search, and text in and out, aren't in the file.
+The file contains neither the search nor the tokenizers.
 
 Axes: B sentences, S source and T target positions, V vocabulary.
 """
@@ -39,7 +39,7 @@ from keras_transformer.training.run import Run
 from keras_transformer.training.weights import file_size
 
 MODEL = "model.keras"
-# How far the loaded model's logits may be, as a share of the largest.
+# Tolerance of the loaded model's logits, relative to the largest one.
 _TOLERANCE = 1e-6
 
 
@@ -52,20 +52,20 @@ def export_keras(
 ) -> ExportReport:
     """Writes a folder with a `.keras` file, loads it, and publishes it.
 
-    `keras.models.load_model(folder / "model.keras")` loads it wherever
-    `keras_transformer` is imported: a `Transformer` as `build_transformer`
-    makes one, from `source_ids` int32 `(B, S)` and `target_ids` int32 `(B, T)`
-    to logits float32 `(B, T, V)`.
+    `keras.models.load_model(folder / "model.keras")` loads it once
+    `keras_transformer` is imported. It is a `Transformer` as returned by
+    `build_transformer`, from `source_ids` int32 `(B, S)` and `target_ids`
+    int32 `(B, T)` to logits float32 `(B, T, V)`.
 
     Args:
         run: a trained run.
-        folder: that doesn't exist yet or is empty.
+        folder: a folder that doesn't exist yet or is empty.
         weights: "best", "last" or "average".
         progress: called with a line before each long step.
 
     Raises:
         InputError: the folder can't be written, the weights are damaged, or
-            the loaded model gives other logits.
+            the loaded model's logits differ.
     """
     started = time.monotonic()
     folder = pathlib.Path(folder)
@@ -78,8 +78,8 @@ def export_keras(
     config, model = load_exported(run, weights)
     with new_folder(folder) as temporary:
         progress(f"writing {folder}")
-        # Where memory is scarce Keras has HDF5 write, which crashes on a full
-        # disk.
+        # If memory is scarce, Keras lets HDF5 write the file, which crashes
+        # when the disk is full.
         require_space(temporary / MODEL, file_size(model))
         model.save(temporary / MODEL)
         _require_equal(model, keras.models.load_model(temporary / MODEL), run)
@@ -101,11 +101,11 @@ def export_keras(
 
 
 def write_companions(folder: pathlib.Path, run: Run) -> None:
-    """Writes what belongs to a model: tokenizers, licence, model card.
+    """Writes a model's companions: tokenizers, licence, model card.
 
     Args:
-        folder: that is being written.
-        run: whose they are.
+        folder: the export's folder.
+        run: the exported run.
 
     Raises:
         InputError: a licence or a model card is too large.
@@ -114,13 +114,13 @@ def write_companions(folder: pathlib.Path, run: Run) -> None:
     for side, tokenizer in zip(SIDES, tokenizers, strict=True):
         tokenizer.save(folder / f"{side}_tokenizer")
     notices = run.folder / "imported"
-    # The run may be a stranger's, and the folder a link to a private one.
+    # In an untrusted run, the folder may be a link to private files.
     if not notices.is_symlink():
         copy_own_files(notices, folder / "imported")
 
 
 def _require_equal(model, loaded, run):
-    """Refuses a loaded model whose logits aren't the saved one's."""
+    """Refuses a loaded model whose logits differ from the saved one's."""
     random = np.random.default_rng(0)
     length = min(8, run.config.model.max_length)
     ids = {

@@ -1,4 +1,4 @@
-"""The precision of an export, chosen by measuring speed and BLEU."""
+"""Choice of an export's precision by measuring speed and BLEU."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     import keras
 
 
-# BLEU that a faster export may lose.
+# Largest BLEU loss accepted for a faster export.
 MAX_LOSS = 0.2
-# How much faster than float32 it has to be.
+# Smallest speedup over float32 for which a precision is chosen.
 MIN_GAIN = 1.05
-# Pairs that are looked at for the largest inputs of products.
+# Pairs used to find the largest inputs of the projections.
 _CALIBRATED = 256
 _ROUNDS = 3
-# Of the largest. Cutting a little off costs less than coarser steps for all:
-# the log-probabilities of the `tatoeba` preset's model change by 0.013 on the
-# mean, not by 0.015; at 0.7 by 0.019.
+# Limits as a share of the largest input. Clipping a few inputs costs less than
+# coarser steps for all: log-probabilities of the `tatoeba` preset's model
+# change by 0.013 on average, versus 0.015 at 1.0 and 0.019 at 0.7.
 _KEPT = 0.9
 
 
@@ -52,8 +52,8 @@ class Measurement:
 
     Attributes:
         bleu: 0 to 100.
-        seconds: of translating it, the median of three rounds.
-        speed: that of float32, divided by this one's seconds.
+        seconds: time to translate the test set, the median of three rounds.
+        speed: speedup over float32: its seconds divided by these.
     """
 
     bleu: float
@@ -63,13 +63,14 @@ class Measurement:
 
 @dataclasses.dataclass(frozen=True)
 class PrecisionChoice:
-    """Choice of a precision, and its measurements.
+    """A chosen precision and the measurements behind it.
 
     Attributes:
-        precision: the one to export in.
+        precision: the precision to export in.
         reason: one line.
-        measured: by precision.
-        limits: of int8, for `export_run`; None with another precision.
+        measured: a `Measurement` by precision.
+        limits: int8 activation limits for `export_run`; None for other
+            precisions.
     """
 
     precision: str
@@ -78,7 +79,7 @@ class PrecisionChoice:
     limits: dict[str, float] | None
 
     def to_dict(self) -> dict:
-        """The same as JSON holds it, without limits."""
+        """Returns a JSON-serializable dict without the limits."""
         content = dataclasses.asdict(self)
         del content["limits"]
         return content
@@ -90,13 +91,13 @@ def activation_limits(
     pairs: Iterable[tuple[str, str]],
     decoding: DecodingConfig,
 ) -> dict[str, float]:
-    """The limits of int8 on pairs of sentences; see `calibrate`.
+    """Calibrates int8 activation limits on sentence pairs; see `calibrate`.
 
     Args:
-        run: gives the tokenizers.
-        model: its `keras.Model`.
+        run: the run, for its tokenizers.
+        model: the run's `keras.Model`.
         pairs: source and target sentences; at most 256, evenly spaced, are
-            looked at.
+            used.
         decoding: the search.
 
     Raises:
@@ -109,7 +110,7 @@ def activation_limits(
         with_prefix(run.source_tokenizer, decoding),
         run.target_tokenizer,
         run.config.model.max_length,
-        batch_sentences=1,  # What pads would count, too.
+        batch_sentences=1,  # Padding would count, too.
     )
     return calibrate(
         model,
@@ -129,18 +130,18 @@ def choose_precision(
     lexicon: Lexicon | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> PrecisionChoice:
-    """The precision that is fastest on this processor and as good.
+    """Chooses the fastest precision on this processor without losing quality.
 
-    Translates the pairs in each precision that the processor can, three times
-    in turn. Whichever takes the least time is chosen, if it is faster than
-    float32 by `MIN_GAIN` and loses at most `MAX_LOSS` BLEU.
+    Translates the pairs in each precision that the processor supports, three
+    times in turn. The fastest one is chosen that is at least `MIN_GAIN` times
+    as fast as float32 and loses at most `MAX_LOSS` BLEU; otherwise float32.
 
     Args:
         run: a trained run.
-        pairs: source and reference sentences, some hundred at least.
+        pairs: source and reference sentences, at least a few hundred.
         weights: "best", "last" or "average".
         decoding: the search; None: the run's own.
-        lexicon: for a search with a shortlist; None: there is none.
+        lexicon: for a search with a shortlist; None: no shortlist.
         progress: called with a line before each measurement.
 
     Raises:
@@ -183,15 +184,15 @@ def choose_precision(
 
 
 def _measure(run, translator, columns, decoding, precisions, progress):
-    """A `Measurement` of each precision, by name.
+    """Returns a `Measurement` of each precision, by name.
 
     Args:
-        run: gives the target's language.
-        translator: makes the one of a search.
+        run: the run, for its target language.
+        translator: function that creates a translator for a search.
         columns: sources and references.
-        decoding: the search, in another precision each time.
-        precisions: names of them.
-        progress: called before each is measured; or None.
+        decoding: the search; its precision is replaced.
+        precisions: names of the precisions to measure.
+        progress: called with a line before each measurement; or None.
     """
     sources, references = columns
     translators = {}
@@ -213,7 +214,7 @@ def _measure(run, translator, columns, decoding, precisions, progress):
     for name in precisions:
         if progress:
             progress(f"translating {len(sources)} sentences in {name}")
-        # Functions are traced, and kernels packed, at the first time.
+        # Not timed: the first call traces functions and packs kernels.
         language = run.config.data.target_language
         bleu[name] = scores(translate(name), references, language).bleu
     for _ in range(_ROUNDS):
@@ -235,12 +236,14 @@ def _measure(run, translator, columns, decoding, precisions, progress):
 def calibrate(
     model: keras.Model, batches: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> dict[str, float]:
-    """The largest absolute input of each projection, by name, a little less.
+    """Measures int8 activation limits by the name of each projection.
+
+    A limit is 0.9 times the largest absolute input of the projection.
 
     Args:
-        model: `keras.Model` that `build_transformer` made.
-        batches: of source ids int32 `(B, S)` and target ids int32 `(B, T)`,
-            with START. Without padding, whose rows would count too.
+        model: a `keras.Model` from `build_transformer`.
+        batches: source ids int32 `(B, S)` and target ids int32 `(B, T)`, with
+            START. They must not be padded, as padding would count, too.
     """
     recorder = _Recorder(model)
     for source_ids, target_ids in batches:
@@ -249,19 +252,19 @@ def calibrate(
 
 
 class _Recorder(IncrementalTransformer):
-    """Notes what goes into each product, run eagerly."""
+    """Records the largest input of each projection; runs eagerly."""
 
     def __init__(self, model):
         super().__init__(model)
         self._largest = {}
 
     def limits(self):
-        """`_KEPT` of the largest input of each projection, by name."""
+        """Returns `_KEPT` times the largest input of each projection."""
         limits = {}
 
         def note(name, projection):
             largest = self._largest[projection.kernel.ref()]
-            # What was never more than 0 may be so elsewhere.
+            # Inputs that were always 0 here may differ on other texts.
             limits[name] = _KEPT * largest or 1.0
 
         map_projections(self.parameters, note)

@@ -1,4 +1,4 @@
-"""The export of a run: a version folder that TensorFlow Serving loads."""
+"""Export of a run to a version folder that TensorFlow Serving loads."""
 
 import dataclasses
 import datetime
@@ -51,7 +51,7 @@ from keras_transformer.version import versions
 
 _WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
-# One pair of symbols is in another, and one is alone.
+# A pair of symbols nested in another one, and a single symbol.
 _MARKED = "⟨1⟩a ⟨2⟩b⟨/2⟩⟨/1⟩ ⟨3/⟩"
 
 
@@ -61,15 +61,15 @@ class ExportReport:
 
     Attributes:
         path: the folder that was published.
-        size: bytes in all its files.
-        checks: every `CheckResult` of other processes, all passed.
-        seconds: of the whole export, checks included.
-        version: of a SavedModel, its number; None of others, as the following
-            two.
+        size: total bytes of its files.
+        checks: the `CheckResult` of every check, all passed.
+        seconds: duration of the whole export, checks included.
+        version: number of a SavedModel's version. None for other formats, as
+            are the following two.
         variables: number of weight tensors.
         signatures: names of the signatures.
-        precision: of a SavedModel's products with weights, or None.
-        quantization: of the weights for CTranslate2, or None.
+        precision: precision of a SavedModel's products with weights, or None.
+        quantization: quantization of a CTranslate2 export, or None.
     """
 
     path: pathlib.Path
@@ -85,7 +85,7 @@ class ExportReport:
     quantization: str | None = None
 
     def to_dict(self) -> dict:
-        """The same as JSON holds it, without what is None."""
+        """Returns a JSON-serializable dict of the values that aren't None."""
         return {
             key: str(value) if isinstance(value, pathlib.Path) else value
             for key, value in dataclasses.asdict(self).items()
@@ -110,36 +110,36 @@ def export_run(
     """Writes, checks and publishes `base/version` as a SavedModel.
 
     Signatures: `serving_default` (beam search) and `greedy` translate `text`
-    string `(B,)`; `nbest` gives K translations of each, `score` scores given
-    ones; `tokenize` gives ids, `align` the tokens of both sides and what the
-    target's attended to. Their inputs and outputs are those of
-    `contract.layout.SIGNATURES`. Weights are in the search's precision,
-    float32, bfloat16 or int8, whatever the run was trained in. Until every
-    check has passed, the folder has a name that the server ignores; when one
-    fails it is removed.
+    string `(B,)`; `nbest` returns K translations of each text, `score` scores
+    given translations; `tokenize` returns ids, `align` the tokens of both
+    sides and the target's attention weights. Their inputs and outputs are
+    those of `contract.layout.SIGNATURES`. Weights are in the search's
+    precision, float32, bfloat16 or int8, whatever the run was trained in.
+    Until every check has passed, the folder has a name that the server
+    ignores; if one fails, the folder is removed.
 
     Args:
         run: a trained run.
-        base: the model's folder, which holds its versions; made if missing.
-        version: its number; None: one above the highest that is there.
+        base: the folder of the model's versions; created if missing.
+        version: the version's number; None: one above the highest.
         weights: "best", "last" or "average".
         decoding: the search of `serving_default`; None: the run's own.
-        warmup_texts: source sentences for the server to warm up with, and
-            for the checks to compare; None: made of frequent tokens.
-        limits: in precision int8, what `precision.calibrate` found; None:
-            scales are found for each row while translating.
-        measured: why this precision, of values that JSON has, to be kept in
-            the description; None: nothing.
+        warmup_texts: source sentences for the server's warm-up and for the
+            checks; None: texts generated from frequent tokens.
+        limits: for int8, activation limits from `precision.calibrate`; None:
+            scales are computed for each row while translating.
+        measured: measurements behind the choice of precision, to be kept in
+            the description; JSON-serializable. None: there are none.
         progress: called with a line before each long step.
-        ensemble: folders of runs that translate together with it.
-        lexicon: for a shortlist, of a run alone; None: none.
+        ensemble: folders of further runs that translate with this one.
+        lexicon: for a shortlist, not with an ensemble; None: no shortlist.
 
     Returns:
-        What was written, and what its checks measured.
+        What was written and the results of the checks.
 
     Raises:
-        InputError: a version that is there, weights that are damaged, a
-            folder that can't be written, or a check that failed.
+        InputError: the version exists, the weights are damaged, the folder
+            can't be written, or a check failed.
     """
     started = time.monotonic()
     progress = progress or (lambda line: None)
@@ -168,7 +168,7 @@ def export_run(
         inputs = {
             signature: {name: values[:-1] for name, values in columns.items()}
             for signature, columns in reference["inputs"].items()
-        }  # Without the last row, the empty one.
+        }  # Without the last row, which is empty.
         write_warmup(folder / layout.WARMUP, model_name, inputs)
         write_text(folder / layout.REFERENCE, json_text(reference) + "\n")
         write_json(
@@ -197,7 +197,7 @@ def export_run(
 def load_exported(
     run: Run, weights: str, decoding: DecodingConfig | None = None
 ) -> tuple[Config, keras.Model]:
-    """A run's configuration and model, as they are exported.
+    """Loads a run's configuration and model for export.
 
     Args:
         run: a trained run.
@@ -205,15 +205,15 @@ def load_exported(
         decoding: the search; None: the run's own.
 
     Raises:
-        InputError: Keras is on another backend, or there are no such weights.
+        InputError: the backend isn't TensorFlow, or the weights are missing.
     """
     if keras.config.backend() != "tensorflow":
         raise InputError(
             "export needs KERAS_BACKEND=tensorflow. Received: "
             f"{keras.config.backend()}"
         )
-    # The layers' weights are float32 under every policy; what the export
-    # computes in is up to the search.
+    # The layers' weights are float32 under every policy; the search determines
+    # the export's precision.
     config = dataclasses.replace(
         run.config,
         decoding=decoding or run.config.decoding,
@@ -225,11 +225,11 @@ def load_exported(
 
 
 def _texts(run, given):
-    """Texts to warm up with: those given, or made ones."""
+    """Returns the given warm-up texts, or generates some."""
     if given is None:
         texts = frequent_tokens(run.source_tokenizer)
         if run.source_tokenizer.first_symbol is not None:
-            # The checks see that its symbols come back.
+            # The checks verify that its symbols are in the translation.
             texts[-1] = f"{_MARKED} {texts[-1]}"
         return texts
     texts = [
@@ -248,14 +248,14 @@ def _texts(run, given):
 def frequent_tokens(
     tokenizer: Tokenizer, lengths: Sequence[int] = _WARMUP_LENGTHS
 ) -> list[str]:
-    """Texts of the vocabulary's first tokens, in any language.
+    """Generates texts from the vocabulary's first tokens, in any language.
 
     Args:
         tokenizer: `Tokenizer`.
-        lengths: how many tokens each text is made of.
+        lengths: the number of tokens of each text.
     """
     tokens = tokenizer.tokens()[len(SPECIAL_TOKENS) :]
-    # Bytes, which come first, aren't frequent, and many are of no text.
+    # Byte tokens come first but aren't frequent, and many aren't valid UTF-8.
     ids = [
         i
         for i, token in enumerate(tokens, start=len(SPECIAL_TOKENS))
@@ -269,13 +269,13 @@ def frequent_tokens(
 def describe(
     run: Run, config: Config, weights: str, models: Sequence[keras.Model]
 ) -> dict:
-    """Description of an export of any format, of values JSON has.
+    """Describes an export of any format; JSON-serializable.
 
     Args:
-        run: the run that is exported.
-        config: its configuration with the decoding that is exported.
+        run: the exported run.
+        config: its configuration with the exported decoding.
         weights: "best", "last" or "average".
-        models: the Keras models, one or an ensemble's.
+        models: one Keras model, or those of an ensemble.
     """
     tokenizers = {
         side: {
@@ -303,7 +303,7 @@ def describe(
         "weights": {"name": weights, **_weight_notes(run, weights)},
         "scores": manifest["scores"],
         "data": manifest["data"],
-        # With its licence.
+        # The origin of an imported model, with its licence.
         **({"imported": imported} if imported else {}),
         "run_versions": manifest.get("versions", {}),
         "config": config.to_dict(),
@@ -311,7 +311,7 @@ def describe(
 
 
 def _describe_members(folders, weights) -> dict:
-    """Description of an ensemble's other runs."""
+    """Describes an ensemble's other runs."""
     members = [
         {"folder": str(run.folder), **_weight_notes(run, weights)}
         for run in map(Run.load, folders)
@@ -320,7 +320,7 @@ def _describe_members(folders, weights) -> dict:
 
 
 def _describe_shortlist(lexicon) -> dict:
-    """Description of a shortlist."""
+    """Describes a shortlist."""
     if lexicon is None:
         return {}
     _, candidates = lexicon.candidates.shape
@@ -331,12 +331,12 @@ def _describe_shortlist(lexicon) -> dict:
 def _describe_graph(
     decoding: DecodingConfig, variables: int, limits: dict | None
 ) -> dict:
-    """Description of a SavedModel's graph.
+    """Describes a SavedModel's graph.
 
     Args:
         decoding: the search.
         variables: number of weight tensors.
-        limits: as of `export_run`.
+        limits: see `export_run`.
     """
     quantized: dict[str, Any] = {}
     if decoding.precision == "int8":
@@ -367,7 +367,7 @@ def _describe_graph(
 
 
 def _weight_notes(run, weights):
-    """Epoch and scores of the weights, where the run has noted them."""
+    """Returns epoch and scores of the weights, if the run recorded them."""
     path = run.folder / "weights" / f"{weights}.json"
     notes = read_json(path) if path.is_file() else {}
     if "sha256" in notes:

@@ -1,4 +1,4 @@
-"""Signatures of an export: graphs, and the tokenizers and weights they use."""
+"""Signatures of an export: graphs with their tokenizers and weights."""
 
 from __future__ import annotations
 
@@ -32,36 +32,35 @@ if TYPE_CHECKING:
     import keras
 
 
-# How far scores may differ between batches, absolute and relative. In
-# bfloat16, whose numbers have 8 binary digits, what float32 rounds
-# differently in another batch is seldom but visibly rounded up for down; and
-# so it is with the 8 bits of int8.
+# Absolute and relative tolerance of scores between batches. Rounding in float32
+# depends on the batch. In bfloat16, whose numbers have 8 significant bits, and
+# in int8, this seldom but visibly moves a value to the next step.
 TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2, "int8": 2e-2}
 
 
 class TracedSignatures:
-    """The signatures of a model, traced, and the module that is saved.
+    """The traced signatures of a model, and the module that is saved.
 
-    A Keras model as an attribute of the saved module would bring a copy of
-    each weight, and the server would restore the copy instead of what the
-    graph reads. So the model stays in the closure of the graph functions, and
-    the module tracks the raw variables that they read.
+    A Keras model as an attribute of the saved module would add a copy of each
+    weight, and the server would restore the copy instead of the variable that
+    the graph reads. So the model stays in the closure of the graph functions,
+    and the module tracks the raw variables that they read.
 
     Args:
-        model: `keras.Model` that `build_transformer` made.
+        model: a `keras.Model` from `build_transformer`.
         source_tokenizer: `Tokenizer`.
         target_tokenizer: `Tokenizer`.
         decoding: the search behind `serving_default`, and the precision.
         limits: see `IncrementalTransformer`.
-        others: models that translate together with it, as an `Ensemble`.
-        lexicon: for a shortlist, of one model; None: none.
-        data: names the languages, by whose rules texts are split if
-            `decoding` says so; None: none are.
+        others: further models of an `Ensemble`.
+        lexicon: for a shortlist, with one model only; None: no shortlist.
+        data: names the languages, whose rules split texts into sentences if
+            `decoding` requests it; None: texts aren't split.
 
     Attributes:
-        module: `tf.Module` of what is saved: tokenizers and variables.
+        module: `tf.Module` that is saved: tokenizers and variables.
         functions: `{signature name: concrete function}`.
-        variable_count: weight tensors that the graphs read.
+        variable_count: number of weight tensors that the graphs read.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class TracedSignatures:
         pairs = beam.pair_splitters(data) if data else None
         sentences = (pairs[0] if pairs else None, decoding.batch_size)
         ranks = 1 if decoding.temperature else decoding.beam_size
-        # The last two speak of the tokens of one sentence, and split none.
+        # The last two return the tokens of one sentence and never split.
         graphs: dict[str, Any] = {
             layout.BEAM: by_sentence(beam.translate, *sentences),
             layout.GREEDY: by_sentence(best.translate, *sentences),
@@ -112,15 +111,15 @@ class TracedSignatures:
         self._precision = decoding.precision
 
     def save(self, folder: pathlib.Path) -> None:
-        """Writes the SavedModel into a folder that is there."""
-        # In notebooks it tells the folder, whose name isn't the final one.
+        """Writes the SavedModel into an existing folder."""
+        # In notebooks TensorFlow logs the folder, whose name is temporary.
         with log_level("WARNING"):
             tf.saved_model.save(
                 self.module, str(folder), signatures=self.functions
             )
 
     def reference(self, texts: list[str]) -> dict:
-        """Answers of this process to texts, for the checks to compare with.
+        """Runs all signatures here, for the checks to compare with.
 
         Returns:
             `{"variables", "precision", "tolerance", "texts", "inputs":
@@ -155,7 +154,7 @@ class TracedSignatures:
 
 
 def _as_json(tensor):
-    """Nested lists; strings as text."""
+    """Converts a tensor to nested lists, with strings decoded."""
     values = tensor.numpy()
     if tensor.dtype == tf.string:
         values = np.vectorize(bytes.decode, [object])(values)
@@ -163,7 +162,7 @@ def _as_json(tensor):
 
 
 def _distinct(functions):
-    """The variables of several functions, each once."""
+    """Returns the distinct variables of several functions."""
     variables: dict = {}
     for function in functions:
         for variable in function.variables:
@@ -173,7 +172,7 @@ def _distinct(functions):
 
 @contextlib.contextmanager
 def full_precision() -> Iterator[None]:
-    """Without TF32, in which GPUs round more than the checks allow."""
+    """Disables TF32, in which GPUs round more than the checks allow."""
     enabled = tf.config.experimental.tensor_float_32_execution_enabled()
     tf.config.experimental.enable_tensor_float_32_execution(False)
     try:
