@@ -1,6 +1,6 @@
 """A server of SavedModels with TensorFlow Serving's contract, and a client.
 
-The client's names are imported on first use, and without TensorFlow.
+The client's names are imported on first use, without TensorFlow.
 """
 
 from keras_transformer.lazy import public_names

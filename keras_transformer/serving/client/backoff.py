@@ -17,15 +17,15 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Backoff:
-    """Exponential backoff: waits that double, with half of each left to chance.
+    """Exponential backoff with jitter: half of each wait is random.
 
-    Chance keeps clients that were refused together from coming back
-    together.
+    Jitter keeps clients that were refused at the same time from retrying at the
+    same time.
 
     Attributes:
-        first_seconds: the first wait, at most.
-        longest_seconds: any wait, at most, unless the server asks for more.
-        retries: after the first attempt; 0: none.
+        first_seconds: maximum of the first wait; it doubles with each retry.
+        longest_seconds: maximum of any wait, unless the server asks for more.
+        retries: number of retries after the first attempt; 0: none.
     """
 
     first_seconds: float = 0.1
@@ -41,11 +41,11 @@ class Backoff:
                 )
 
     def seconds(self, attempt: int, at_least: float | None = None) -> float:
-        """Seconds to wait.
+        """Returns the seconds to wait before the next attempt.
 
         Args:
-            attempt: failures before this one.
-            at_least: what the server asks for, in seconds.
+            attempt: number of failures before the latest one.
+            at_least: the wait that the server asks for, in seconds.
         """
         most = min(
             self.longest_seconds, self.first_seconds * 2.0 ** min(attempt, 99)
@@ -58,24 +58,25 @@ class Backoff:
         deadline: float,
         sleep: Callable[[float], object] = time.sleep,
     ) -> T:
-        """Sends until it succeeds.
+        """Calls `send` until it succeeds.
 
-        Only what may pass is tried again: an overload (HTTP 429, gRPC
-        RESOURCE_EXHAUSTED), and a server that isn't there (502, 503,
-        UNAVAILABLE, a lost connection). A request to translate changes nothing
-        on the server, so that a retry does no harm.
+        Only transient errors are retried: an overload (HTTP 429, gRPC
+        RESOURCE_EXHAUSTED) and an unavailable server (502, 503, UNAVAILABLE, a
+        lost connection). Requests to translate have no side effects, so
+        retries are safe.
 
         Args:
-            send: without arguments; raises a `RequestError`.
-            deadline: of `time.monotonic`, seconds; a wait that would end
-                later isn't begun.
-            sleep: waits so many seconds.
+            send: function without arguments that raises a `RequestError` if
+                it fails.
+            deadline: time in seconds, as of `time.monotonic`; there is no retry
+                after it.
+            sleep: function that waits for a number of seconds.
 
         Returns:
-            what `send` returned.
+            the result of `send`.
 
         Raises:
-            RequestError: the last attempt's.
+            RequestError: the error of the last attempt.
         """
         attempt = 0
         while True:

@@ -1,7 +1,7 @@
 """Client of TensorFlow Serving, and of this package's own server.
 
-Texts are split into requests of a size, several of which are sent at once;
-the answers come in order.
+Texts are split into requests of a fixed size, several of which are in flight at
+once; results are returned in order.
 """
 
 import collections
@@ -31,29 +31,29 @@ from keras_transformer.translation.texts import text_list
 
 
 class Client:
-    """Translates by a server, in requests of a size, several at a time.
+    """Translates with a server, in batches, several requests at a time.
 
-    May be used by many threads at once. Needs neither TensorFlow nor NumPy;
-    REST needs urllib3, gRPC grpcio. Requests that the server is too busy for,
-    and those without an answer, are sent again: see `Backoff.attempts`.
+    Thread-safe. Needs neither TensorFlow nor NumPy; REST needs urllib3, gRPC
+    needs grpcio. Requests that an overloaded server refuses, and those without
+    an answer, are retried: see `Backoff.attempts`.
 
     Args:
         url: `http://HOST:8501` for REST, `grpc://HOST:8500` for gRPC;
             `https` and `grpcs` for TLS.
-        model: its name on the server.
-        version: its number; None: the label's, or the latest.
-        label: of a version, such as "stable".
+        model: the model's name on the server.
+        version: number of a version; None: the label's, or the latest.
+        label: label of a version, such as "stable".
         batch_size: texts in a request; at most the server's
             `max_batch_size`.
-        in_flight: requests at once.
-        timeout: seconds for a call, all its requests and waits included.
-        backoff: when and how often a request is sent again.
+        in_flight: maximum number of concurrent requests.
+        timeout: seconds for a call, including all its requests and waits.
+        backoff: when and how often a request is retried.
 
     Attributes:
         target: the model on its server, a `Target`.
 
     Raises:
-        InputError: an argument isn't as accepted, or grpcio is missing.
+        InputError: an argument is invalid, or grpcio isn't installed.
 
     Example:
         >>> with Client("http://127.0.0.1:8501", "en-zh") as client:
@@ -96,17 +96,17 @@ class Client:
         """Translates texts.
 
         Args:
-            texts: any number, also none.
+            texts: any number of texts, including none.
             signature: `serving_default` (beam search) or `greedy`.
             timeout: seconds for the whole call; None: the client's.
 
         Returns:
-            as many translations, their scores, log-probabilities that are
-            length-normalised, and whether texts lost their end, of which a
-            `UserWarning` says how many.
+            for each text a translation, its score (a length-normalised
+            log-probability), and whether the text was truncated. A
+            `UserWarning` has the number of truncated texts.
 
         Raises:
-            RequestError: a request failed; its class says how.
+            RequestError: a request failed; the subclass says how.
         """
         names = (layout.TRANSLATION, layout.SCORE, layout.TRUNCATED)
         found = self._columns(names, signature, timeout, text=texts)
@@ -116,12 +116,12 @@ class Client:
     def nbest(
         self, texts: Sequence[str], timeout: float | None = None
     ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
-        """The best translations of each text, the best first.
+        """Returns the K best translations of each text, the best first.
 
         Returns:
-            lists of K translations and of their scores, and whether texts
-            lost their end, as `translate`; what is left over is "" with a
-            score of -1e9.
+            for each text a list of K translations, a list of their scores, and
+            whether the text was truncated, as in `translate`. Lists with
+            fewer translations are padded with "" and a score of -1e9.
 
         Raises:
             RequestError: see `translate`.
@@ -140,12 +140,13 @@ class Client:
         """Scores given translations.
 
         Returns:
-            `log_probability`, natural logarithms, `score`, these divided by
-            the length penalty, `tokens`, their number, `truncated` and
-            `translation_truncated`: a list each, an element a text.
+            lists by name, with an element for each text: `log_probability`,
+            natural logarithms; `score`, these divided by the length penalty;
+            `tokens`, the number of tokens; `truncated` and
+            `translation_truncated`.
 
         Raises:
-            InputError: there aren't as many translations as texts.
+            InputError: the numbers of texts and translations differ.
             RequestError: see `translate`.
         """
         inputs = {layout.TEXT: texts, layout.TRANSLATION: translations}
@@ -154,7 +155,7 @@ class Client:
     def tokenize(
         self, texts: Sequence[str], timeout: float | None = None
     ) -> list[list[int]]:
-        """The ids of each text, without start and end, uncut.
+        """Returns the ids of each text, without start and end, untruncated.
 
         Raises:
             RequestError: see `translate`.
@@ -171,15 +172,16 @@ class Client:
         signature: str = layout.BEAM,
         timeout: float | None = None,
     ) -> dict[str, list]:
-        """The outputs of any signature that takes strings.
+        """Returns the outputs of any signature whose inputs are strings.
 
         Args:
-            inputs: as many texts for each name.
-            signature: its name.
+            inputs: lists of texts by input name, all of the same length.
+            signature: the signature's name.
             timeout: seconds for the whole call; None: the client's.
 
         Returns:
-            nested lists by output, an element a text; none without texts.
+            nested lists by output name, with an element for each text; an
+            empty dict if there are no texts.
 
         Raises:
             InputError: the inputs have different lengths, or one is a string.
@@ -200,12 +202,12 @@ class Client:
         signature: str = layout.BEAM,
         timeout: float | None = None,
     ) -> Iterator[dict[str, list]]:
-        """Yields the outputs of each batch, in order, at bounded memory.
+        """Yields the outputs of each batch, in order, with bounded memory.
 
         Args:
-            batches: the inputs of a request each; as many as are in flight
-                are read ahead. One without texts isn't sent.
-            signature: its name.
+            batches: the inputs of one request each. As many are read ahead as
+                are in flight. A batch without texts isn't sent.
+            signature: the signature's name.
             timeout: seconds for each batch; None: the client's.
 
         Raises:
@@ -215,9 +217,7 @@ class Client:
         yield from self._send_all(batches, signature, seconds=seconds)
 
     def versions(self, timeout: float | None = None) -> list[VersionStatus]:
-        """Status of the model's versions on the server.
-
-        It is asked once, without retries.
+        """Requests the status of the model's versions, without retries.
 
         Raises:
             RequestError: see `translate`.
@@ -226,7 +226,7 @@ class Client:
         return self._transport.versions(deadline)
 
     def close(self) -> None:
-        """Ends all connections, and what waits for them."""
+        """Closes all connections and cancels pending requests."""
         self._closed.set()
         self._transport.close()
         self._executor.shutdown(cancel_futures=True)
@@ -246,7 +246,7 @@ class Client:
         return self._timeout if timeout is None else timeout
 
     def _columns(self, names, signature, timeout, **inputs):
-        """Some of the outputs of a signature, which has to have them."""
+        """Returns some of a signature's outputs; raises if one is missing."""
         outputs = self.predict(inputs, signature, timeout)
         if not outputs:
             return tuple([] for _ in names)
@@ -263,7 +263,7 @@ class Client:
     def _send_all(self, batches, signature, *, deadline=None, seconds=0.0):
         """Yields the outputs of each batch, in order.
 
-        Without a `deadline` of all, each batch has so many seconds.
+        Without a common `deadline`, each batch has its own `seconds`.
         """
         if self._closed.is_set():
             raise InputError(f"{self.target}: the client is closed")
@@ -289,14 +289,14 @@ class Client:
         try:
             return future.result(max(0.0, deadline - time.monotonic()))
         except FutureTimeoutError:
-            # Other calls may have all threads.
+            # Other calls may occupy all threads.
             future.cancel()
             raise deadline_error(str(self.target)) from None
 
     def _send(self, batch, signature, deadline, seconds):
         inputs = {name: list(texts) for name, texts in batch.items()}
         count = len(next(iter(inputs.values()), []))
-        # A server takes no request without texts.
+        # Servers refuse requests without texts.
         if not count:
             return {}
         if deadline is None:
@@ -317,7 +317,7 @@ class Client:
 
 
 def _split_inputs(inputs, batch_size):
-    """Yields the inputs of each request: at most so many texts by name."""
+    """Yields the inputs of each request, at most `batch_size` texts."""
     sizes = {name: len(texts) for name, texts in inputs.items()}
     if len(set(sizes.values())) > 1:
         given = ", ".join(f"{name} {size}" for name, size in sizes.items())
@@ -330,7 +330,7 @@ def _split_inputs(inputs, batch_size):
 
 
 def _transport(target: Target) -> Transport:
-    # Each imports what the other needs not.
+    # Imported late, as each has dependencies that the other doesn't need.
     if target.scheme.startswith("grpc"):
         from keras_transformer.serving.client.grpc_transport import (
             GrpcTransport,
@@ -343,7 +343,7 @@ def _transport(target: Target) -> Transport:
 
 
 def _require_finite(name, value):
-    # Nor infinite or nan, which no clock waits for.
+    # Also refuses infinity and NaN, which can't be waited for.
     if not 0 < value <= threading.TIMEOUT_MAX:
         raise InputError(
             f"{name} must be greater than 0 and finite. Received: {value}"

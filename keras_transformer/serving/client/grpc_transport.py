@@ -1,7 +1,7 @@
-"""gRPC transport: TensorFlow Serving's services, from the client's side.
+"""gRPC transport: client of TensorFlow Serving's services.
 
-Of packages it needs grpcio and protobuf: the messages are declared in
-`contract.protobuf`, so that TensorFlow isn't imported.
+Needs only grpcio and protobuf: the messages are declared in
+`contract.protobuf`, so TensorFlow isn't imported.
 """
 
 import time
@@ -24,15 +24,14 @@ from keras_transformer.serving.client.transport import (
 )
 
 _OPTIONS = [
-    # The usual 4 MB are too few for "align". All requests of a channel have the
-    # same limit: that of 64 texts, as many as `batching.config` lets a request
-    # have.
+    # The default of 4 MB is too small for "align". All requests of a channel
+    # share one limit: that of 64 texts, the maximum in `batching.config`.
     ("grpc.max_receive_message_length", longest_answer(64)),
-    # A server that comes back is found soon; the usual waits grow to minutes.
+    # Reconnects soon after a server restarts; by default waits grow to minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # Of a name with several addresses, such as that of all pods of a service,
-    # each gets its turn, and the name is resolved again when one is lost.
+    # If a name has several addresses, such as all pods of a service, requests
+    # are distributed among them; the name is resolved again when one is lost.
     ("grpc.lb_policy_name", "round_robin"),
     ("grpc.dns_min_time_between_resolutions_ms", 1000),
 ]
@@ -136,7 +135,7 @@ class GrpcTransport:
             return method(request, timeout=seconds)
         except self._grpc.RpcError as error:
             raise _request_error(error, where) from None
-        # A closed channel says so by this.
+        # Raised by a closed channel.
         except ValueError as error:
             text = str(error)
             raise request_error(Code.CANCELLED, text, where) from None
@@ -145,9 +144,9 @@ class GrpcTransport:
 def _request_error(error, where) -> RequestError:
     code = Code(error.code().value[0])
     message = " ".join((error.details() or "").split()) or "no message"
-    # gRPC's words for what is over a limit of size, which stays over it.
+    # gRPC's message for exceeding a size limit, where a retry can't help.
     if code is Code.RESOURCE_EXHAUSTED and "larger than max" in message:
-        # An answer is measured by this client.
+        # The limit of an answer is this client's.
         is_answer = "CLIENT: Received" in message
         kind = ServerFailedError if is_answer else InvalidRequestError
         return kind(code, message, where)

@@ -1,4 +1,4 @@
-"""Translator by a server, without TensorFlow."""
+"""Translation with a server, without TensorFlow."""
 
 import collections
 import contextlib
@@ -21,11 +21,11 @@ from keras_transformer.translation.request import Translation, translations_of
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
 from keras_transformer.translation.texts import TextTranslator
 
-# Half of what the exported batching.config takes at once.
+# Half of max_batch_size in the exported batching.config.
 BATCH_SIZE = 32
 
 
-# Of REST and of gRPC.
+# Codes of a missing signature over REST and over gRPC.
 _NO_SIGNATURE = (Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION)
 
 
@@ -34,15 +34,15 @@ class RemoteTranslator(TextTranslator):
     """Translates with a server.
 
     Attributes:
-        url: of the server.
-        model: its name there.
-        version: its number, if it isn't the latest.
-        label: of a version.
-        timeout: seconds for a batch, its retries included.
-        signature: that translates, where no other number is requested.
-        count: hypotheses of a line, with the signature "nbest".
-        placeholders: regular expressions of further marks, for a model with
-            symbols; None: markup is text.
+        url: the server's URL.
+        model: the model's name on the server.
+        version: number of a version; None: the label's, or the latest.
+        label: label of a version; None: none.
+        timeout: seconds for a batch, including retries.
+        signature: the signature to use unless `n_best` is given.
+        count: number of hypotheses for each line, with signature "nbest".
+        placeholders: regular expressions of further markup, for a model with
+            symbols; None: markup is translated as text.
     """
 
     url: str
@@ -56,21 +56,24 @@ class RemoteTranslator(TextTranslator):
 
     @property
     def batch_size(self) -> int:
-        """Texts of a request."""
+        """Number of texts in a request."""
         return BATCH_SIZE
 
     @contextlib.contextmanager
     def opened(
         self, n_best: int | None = None, interactive: bool = False
     ) -> Iterator[TranslateBatches]:
-        """Yields a function for `stream_lines`, as long as it is connected.
+        """Connects to the server and yields a function for `stream_lines`.
 
         Args:
-            n_best: translations of each text; None: as the attributes say.
-            interactive: True: each batch is answered before the next is read.
+            n_best: number of translations of each text; None: determined by
+                `signature` and `count`.
+            interactive: bool, whether to answer each batch before reading the
+                next one.
 
         Raises:
-            InputError: no server there, no such model, or a request failed.
+            InputError: there is no server or no such model, or a request
+                failed.
         """
         translator = self
         if n_best is not None:
@@ -101,12 +104,12 @@ class RemoteTranslator(TextTranslator):
         )
         with client:
             with _as_input_errors():
-                # At once, and not after retries.
+                # Fails at once, not after retries.
                 client.versions()
             yield client
 
     def masks_markup(self) -> bool:
-        """Whether the model has symbols, by which markup is masked.
+        """True if markup is masked, for which the model needs symbols.
 
         Raises:
             InputError: see `opened`.
@@ -114,7 +117,7 @@ class RemoteTranslator(TextTranslator):
         return self.placeholders is not None and self.has_terms()
 
     def has_terms(self) -> bool:
-        """Whether the model has symbols for terms; it doesn't say more.
+        """True if the model has symbols; a server doesn't report more.
 
         Raises:
             InputError: see `opened`.
@@ -124,7 +127,7 @@ class RemoteTranslator(TextTranslator):
 
     def _results(self, client, batches, forces_terms=False):
         sent: collections.deque = collections.deque()
-        # Asked for with the first text that has markup.
+        # Requested only when the first text with markup comes.
         asked = functools.cache(_has_symbols)
 
         def inputs():
@@ -138,8 +141,8 @@ class RemoteTranslator(TextTranslator):
                     texts = lines if forces_terms else without_terms(lines)
                     masked = MaskedLines(texts, patterns)
                 parts = lines if masked is None else masked.parts
-                # A text with many marks is many parts, of which a server
-                # takes no more at once than of texts.
+                # A text with many marks is split into many parts, and a
+                # request may have no more parts than texts.
                 pieces = [
                     parts[start : start + BATCH_SIZE]
                     for start in range(0, len(parts) or 1, BATCH_SIZE)
@@ -166,7 +169,7 @@ class RemoteTranslator(TextTranslator):
             yield results
 
     def _read(self, lines, outputs, target):
-        """The results of lines, from a signature's outputs."""
+        """Converts a signature's outputs to the results of lines."""
         is_nbest = self.signature == layout.NBEST
         names = (layout.TRANSLATION, layout.SCORE)
         if is_nbest:
@@ -194,14 +197,14 @@ class RemoteTranslator(TextTranslator):
 
 
 def _has_symbols(client):
-    """True if a model's source vocabulary has the symbols in a row."""
+    """True if the source vocabulary has all symbols with consecutive ids."""
     last = len(MARKUP_SYMBOLS) - 1
     try:
         rows = client.tokenize([MARKUP_SYMBOLS[i] for i in (0, 1, last)])
     except RequestError as error:
         if error.code not in _NO_SIGNATURE:
             raise
-        return False  # Another program's model.
+        return False  # The model wasn't exported by this package.
     if not all(rows):
         return False
     first, second, third = (row[-1] for row in rows)
@@ -210,7 +213,7 @@ def _has_symbols(client):
 
 @contextlib.contextmanager
 def _as_input_errors():
-    """Tells what a server refuses in a line, as everything else is."""
+    """Turns a `RequestError` into an `InputError`, which has one line."""
     try:
         yield
     except RequestError as error:

@@ -1,4 +1,4 @@
-"""Request errors: the classes that the client raises, by status code."""
+"""Request errors: the client's exception classes by status code."""
 
 from typing import Any
 
@@ -9,12 +9,11 @@ class RequestError(ServingError):
     """A request that failed.
 
     Args:
-        code: a `Code`: the server's, or the one that fits.
-        message: what the server answered, or what happened instead.
-        where: the server and what was asked of it.
-        status: of the HTTP answer; None over gRPC, or without an answer.
-        retry_after: seconds that the server asks to wait; None: it doesn't
-            say.
+        code: a `Code`: the server's, or the closest one.
+        message: the server's message, or a description of the failure.
+        where: the server and the requested model.
+        status: the HTTP status; None over gRPC, or without an answer.
+        retry_after: seconds that the server asks to wait; None: unspecified.
 
     Attributes:
         code, message, where, status, retry_after: as given.
@@ -39,13 +38,13 @@ class RequestError(ServingError):
         return f"{self.where}: {answered}: {self.message}"
 
     def __reduce__(self) -> tuple:
-        """Processes hand errors on to each other."""
+        """Makes errors picklable, so that processes can exchange them."""
         given = (self.code, self.message, self.where, self.status)
         return type(self), (*given, self.retry_after)
 
 
 class InvalidRequestError(RequestError):
-    """The same request can't succeed: a wrong input or signature, or too much.
+    """A request that can't succeed: invalid input or signature, or too large.
 
     HTTP 400 or 413; gRPC INVALID_ARGUMENT, FAILED_PRECONDITION, OUT_OF_RANGE.
     """
@@ -56,19 +55,22 @@ class NotFoundError(RequestError):
 
 
 class OverloadedError(RequestError):
-    """Too much at once, HTTP 429, gRPC RESOURCE_EXHAUSTED; was retried."""
+    """Too many requests at once, HTTP 429, gRPC RESOURCE_EXHAUSTED.
+
+    Was retried.
+    """
 
 
 class UnavailableError(RequestError):
     """Queues are full, or no server answers, HTTP 502, 503, gRPC UNAVAILABLE.
 
-    Also a connection that is refused, or lost before the answer was complete.
-    Was retried.
+    Also raised if a connection is refused, or lost before the answer was
+    complete. Was retried.
     """
 
 
 class DeadlineError(RequestError):
-    """Time was over, the client's or the server's (HTTP 408, 504)."""
+    """The client's or the server's time limit passed (HTTP 408, 504)."""
 
 
 class ServerFailedError(RequestError):
@@ -87,12 +89,12 @@ _CLASSES = {
 
 
 def request_error(code: Code, message: str, *rest: Any) -> RequestError:
-    """The error of the class that belongs to a code."""
+    """Creates an error of the class that belongs to a code."""
     return _CLASSES.get(code, ServerFailedError)(code, message, *rest)
 
 
 def deadline_error(where: str) -> DeadlineError:
-    """The error of a client whose own time is over."""
+    """Creates the error for a deadline of the client's own."""
     return DeadlineError(
         Code.DEADLINE_EXCEEDED, "no answer before the deadline", where
     )

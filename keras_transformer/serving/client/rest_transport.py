@@ -1,8 +1,8 @@
-"""REST transport: TensorFlow Serving's REST API, from the client's side.
+"""REST transport: client of TensorFlow Serving's REST API.
 
-urllib3 keeps the connections. Its timeouts are of one `recv` each, so that an
-answer which drips would never end: a watchdog ends an exchange at its
-deadline. An answer is read up to a length, see `longest_answer`.
+urllib3 pools the connections. Its timeouts apply to each `recv`, so an answer
+that trickles in would never time out: a watchdog ends an exchange at its
+deadline. The length of an answer is limited, see `longest_answer`.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ from keras_transformer.serving.client.transport import (
     seconds_of,
 )
 
-# Of idle connections; a client has no more requests at once.
+# Idle connections in the pool; clients seldom have more requests in flight.
 _MOST_KEPT = 256
-# Bytes that are read at a time.
+# Bytes read at a time.
 _PIECE = 64 * 2**10
 
 
@@ -44,7 +44,7 @@ class RestTransport:
         target: the model.
 
     Raises:
-        InputError: its host can't be one.
+        InputError: the target's host is invalid.
     """
 
     def __init__(self, target: Target) -> None:
@@ -64,7 +64,8 @@ class RestTransport:
         body = json.dumps(
             {"signature_name": signature, "inputs": inputs}, ensure_ascii=False
         )
-        # What was read with surrogateescape holds what UTF-8 can't.
+        # Text read with surrogateescape has surrogates, which UTF-8 can't
+        # encode.
         encoded = body.encode("utf-8", "replace")
         texts = max(map(len, inputs.values()), default=0)
         answer = self._ask("POST", ":predict", encoded, deadline, texts)
@@ -73,7 +74,7 @@ class RestTransport:
         outputs = answer["outputs"]
         if isinstance(outputs, dict):
             return outputs
-        # The only output of a signature comes without its name.
+        # The API omits the name if a signature has only one output.
         return {self._output_name(signature, deadline): outputs}
 
     def versions(self, deadline: float) -> list[VersionStatus]:
@@ -98,7 +99,7 @@ class RestTransport:
             exchange.hang_up()
 
     def _output_name(self, signature, deadline):
-        """The name of a signature's only output, by the server's metadata."""
+        """Looks up the name of a signature's only output in the metadata."""
         if signature not in self._output_names:
             answer = self._ask("GET", "/metadata", None, deadline)
             try:
@@ -110,7 +111,7 @@ class RestTransport:
         return self._output_names[signature]
 
     def _ask(self, method, what, body, deadline, texts=0):
-        """The JSON object of a good answer."""
+        """Sends a request; returns the JSON object of a successful answer."""
         where = str(self._target)
         path, limit = self._path + what, longest_answer(texts)
         try:
@@ -131,7 +132,7 @@ class RestTransport:
             return answer
         if status == 200:
             raise self._unreadable(answer)
-        # A proxy's page isn't JSON.
+        # The answer may be a proxy's error page, which isn't JSON.
         told = answer.get("error") if isinstance(answer, dict) else None
         message = told if isinstance(told, str) else _short(answer)
         wait = seconds_of(response.headers.get("Retry-After"))
@@ -146,7 +147,7 @@ class RestTransport:
 
         Raises:
             TimeoutError: the deadline has passed.
-            HTTPError: no connection, or it was lost.
+            HTTPError: the connection failed or was lost.
             ServerFailedError: the answer is too long.
         """
         exchange = _Exchange()
@@ -181,13 +182,14 @@ class RestTransport:
         finally:
             watchdog.cancel()
             self._exchanges.discard(exchange)
-        # An answer without a length ends where the connection does.
+        # An answer without a length ends with the connection, so it looks
+        # complete after the watchdog has shut that down.
         if exchange.ended:
             raise TimeoutError
         return response, content
 
     def _content(self, response, limit):
-        """Reads a response, decompressed, and gives its connection back."""
+        """Reads and decompresses a response, then releases its connection."""
         content = bytearray()
         try:
             for piece in response.stream(_PIECE, decode_content=True):
@@ -201,7 +203,7 @@ class RestTransport:
                         response.status,
                     )
         except BaseException:
-            # What was not read is no answer to the next request.
+            # The next request would read the rest as its own answer.
             response.close()
             raise
         finally:
@@ -215,7 +217,7 @@ class RestTransport:
 
 
 class _Exchange:
-    """A request and its answer, which another thread may end."""
+    """A request and its answer, which another thread may interrupt."""
 
     def __init__(self):
         self.connection = None
@@ -224,20 +226,20 @@ class _Exchange:
 
     def hang_up(self):
         self.ended = True
-        # Until it is connected only the connection has it; one that ends with
-        # its answer gives it up before the answer is read.
+        # While connecting, only the connection has the socket. A connection
+        # that isn't kept alive drops it before the answer is read.
         sock = self.socket or getattr(self.connection, "sock", None)
         if sock is not None:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
 
-# The exchange of a thread, for the connection that the pool gives it.
+# The current exchange of each thread, to which connections register.
 _running = threading.local()
 
 
 class _Registered:
-    """Mixin of urllib3's connections, which the exchange of a thread knows."""
+    """Mixin of urllib3 connections that register with the current exchange."""
 
     def connect(self):
         _running.exchange.connection = self
@@ -253,10 +255,10 @@ class _Registered:
 
 
 def _pool(target):
-    """A pool of connections to a server, whatever proxy is configured."""
+    """Creates a pool of direct connections, ignoring configured proxies."""
     where = (target.host, target.port)
     if target.encrypted:
-        # One for all connections: it reads the certificates of authorities.
+        # Shared, as creating it reads the certificates of all authorities.
         context = ssl.create_default_context()
         pool: urllib3.HTTPConnectionPool = urllib3.HTTPSConnectionPool(
             *where, maxsize=_MOST_KEPT, ssl_context=context
@@ -270,7 +272,7 @@ def _pool(target):
 
 
 def _reason(error):
-    """Reason of the system or of HTTP, without urllib3's wrapping."""
+    """Returns the underlying reason, without urllib3's wrapping."""
     causes = [error]
     while cause := causes[-1].__cause__ or causes[-1].__context__:
         causes.append(cause)
@@ -283,7 +285,7 @@ def _reason(error):
 
 
 def _path(target):
-    """Up to the version, as a URL has it."""
+    """Returns the URL's path up to the version or label."""
     parts = [target.path, "/v1/models/", _quoted(target.model)]
     if target.version is not None:
         parts.append(f"/versions/{target.version}")
@@ -297,5 +299,5 @@ def _quoted(name):
 
 
 def _short(answer):
-    """An answer in one line, as far as a person wants to read it."""
+    """Returns an answer in one line of at most 200 characters."""
     return " ".join(str(answer).split())[:200] or "nothing"

@@ -1,4 +1,4 @@
-"""Transports: where a client's requests go, and what sends them."""
+"""Transports: targets of a client's requests, and the sending interface."""
 
 import dataclasses
 import urllib.parse
@@ -6,18 +6,18 @@ from typing import NamedTuple, Protocol
 
 from keras_transformer.errors import InputError, shown
 
-# The scheme, whether it is encrypted, and TensorFlow Serving's usual port.
+# By scheme: whether it is encrypted, and its default port.
 _SCHEMES = {
     "http": (False, 8501),
     "https": (True, 443),
     "grpc": (False, 8500),
     "grpcs": (True, 443),
 }
-# Of what a server asks for, in seconds: a day is longer than any call.
+# Maximum of a wait that a server asks for, in seconds: longer than any call.
 LONGEST_WAIT = 86_400.0
-# Bytes of an answer: what is read in any case, and for each text. Most take
-# "align" of long texts, which has a number for each two tokens: of a text with
-# 512 tokens, and the translation as many, JSON has at most 4 MiB.
+# Limits of an answer's bytes: in total at least, and for each text. "align"
+# needs most, as it has a number for each pair of tokens: with 512 tokens in the
+# text and in its translation, JSON has at most 4 MiB.
 _LEAST_READ = 64 * 2**20
 _READ_FOR_A_TEXT = 4 * 2**20
 _ACCEPTED = (
@@ -32,11 +32,11 @@ class Target:
     Attributes:
         scheme: "http", "https", "grpc" or "grpcs".
         host: name or address, without brackets.
-        port: its number.
-        path: in front of `/v1`, for a server behind a proxy; "" for none.
-        model: its name.
-        version: its number; None: the label's or the latest.
-        label: of a version; "" for none.
+        port: port number.
+        path: prefix of `/v1`, for a server behind a proxy; "" for none.
+        model: the model's name.
+        version: number of a version; None: the label's or the latest.
+        label: label of a version; "" for none.
     """
 
     scheme: str
@@ -54,7 +54,7 @@ class Target:
 
     @property
     def address(self) -> str:
-        """`host:port`, with brackets around an address of IPv6."""
+        """`host:port`, with brackets around an IPv6 address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
@@ -73,7 +73,7 @@ class VersionStatus(NamedTuple):
     Attributes:
         version: its number.
         state: "START", "LOADING", "AVAILABLE", "UNLOADING" or "END".
-        message: why it isn't available; "" if all is well.
+        message: why it isn't available; "" if there is no error.
     """
 
     version: int
@@ -82,51 +82,51 @@ class VersionStatus(NamedTuple):
 
 
 def longest_answer(texts: int) -> int:
-    """Bytes that are read of an answer; one with more is refused.
+    """Returns the limit of an answer's bytes after decompression.
 
-    They count once it is decompressed. So a broken server can't fill the memory
-    of its clients by an answer that never ends, or that gzip has made small.
+    Longer answers are refused, so that a broken server can't exhaust a client's
+    memory with an endless or a highly compressed answer.
 
     Args:
-        texts: in the request.
+        texts: number of texts in the request.
     """
     return max(_LEAST_READ, texts * _READ_FOR_A_TEXT)
 
 
 class Transport(Protocol):
-    """Sends single requests, from any number of threads."""
+    """Sends single requests. Thread-safe."""
 
     def predict(
         self, signature: str, inputs: dict, deadline: float
     ) -> dict[str, list]:
-        """Outputs by name, nested lists, from inputs, lists of str.
+        """Runs a signature; returns its outputs as nested lists by name.
 
         Args:
-            signature: its name.
-            inputs: lists of the same length, by name.
-            deadline: of `time.monotonic`, seconds.
+            signature: the signature's name.
+            inputs: lists of str by name, all of the same length.
+            deadline: time in seconds, as of `time.monotonic`.
 
         Raises:
-            RequestError: there is no good answer.
+            RequestError: the request failed.
         """
 
     def versions(self, deadline: float) -> list[VersionStatus]:
-        """The versions of the model; see `predict`."""
+        """Returns the status of the model's versions; see `predict`."""
 
     def close(self) -> None:
-        """Ends all connections."""
+        """Closes all connections."""
 
 
 def seconds_of(text: str | None, parts: int = 1) -> float | None:
-    """The time that a server asks to wait, in seconds.
+    """Parses the time that a server asks to wait.
 
     Args:
-        text: what it says.
-        parts: how many of its units are a second.
+        text: the header's value; None: there is no header.
+        parts: number of the value's units in a second.
 
     Returns:
-        at most `LONGEST_WAIT`; None: it doesn't say, or it is no number of
-        ASCII's digits.
+        seconds, at most `LONGEST_WAIT`; None if `text` is None or isn't a
+        number of ASCII digits.
     """
     digits = (text or "").strip()
     if not (digits.isascii() and digits.isdecimal()):
@@ -137,16 +137,16 @@ def seconds_of(text: str | None, parts: int = 1) -> float | None:
 def parse_target(
     url: str, model: str, version: int | None = None, label: str | None = None
 ) -> Target:
-    """The target of a URL.
+    """Parses a URL to the target of a model.
 
     Args:
-        url: scheme, host, and port unless it is the usual one.
-        model: its name.
-        version: its number.
-        label: of a version.
+        url: scheme, host, and port unless it is the default one.
+        model: the model's name.
+        version: number of a version.
+        label: label of a version.
 
     Raises:
-        InputError: something isn't as accepted.
+        InputError: an argument is invalid.
     """
     if version is not None and label:
         raise InputError(

@@ -1,1 +1,1 @@
-"""Page for people at `/` of the REST port."""
+"""Web page at `/` of the REST port."""

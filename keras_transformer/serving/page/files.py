@@ -1,9 +1,8 @@
-"""The page at `/` of the REST port: its files, and what a browser may do.
+"""Web page at `/` of the REST port: its files and their security headers.
 
-The files are plain HTML, CSS and ES modules that are served as they are
-written. What the page shows comes from the served contract; only the names of
-the models and their languages do not, as TensorFlow Serving has no words for
-them.
+The files are plain HTML, CSS and ES modules, served unchanged. The page gets
+its data from the REST API, except for the names of the models and their
+languages, which TensorFlow Serving's API doesn't provide.
 """
 
 import json
@@ -15,8 +14,8 @@ from starlette.responses import Response
 
 ASSETS = pathlib.Path(__file__).with_name("assets")
 MODELS_PATH = "/assets/models.json"
-# With the page's own requests, and with no form's: for a script of another
-# site browsers ask beforehand whether it may be sent.
+# The page's own requests have this header. Forms can't set it, and scripts of
+# other sites only after a preflight request.
 REQUEST_HEADER = "x-requested-with"
 REQUESTED_WITH = "keras-transformer"
 
@@ -26,8 +25,8 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# Scripts and styles from here only, none inside the HTML, and no string ever
-# becomes markup: what a model or a user writes can't do anything.
+# Allows scripts and styles from this server only, none of them inline, and no
+# string as markup, so that text from a model or a user can't run as code.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -35,7 +34,7 @@ _POLICY = (
     "trusted-types 'none'"
 )
 _HEADERS = {
-    # Modules of two releases must not meet in one browser.
+    # Prevents browsers from mixing modules of two releases.
     "cache-control": "no-store",
     "content-security-policy": _POLICY,
     "cross-origin-opener-policy": "same-origin",
@@ -46,14 +45,14 @@ _HEADERS = {
 
 
 class Page:
-    """The answers to the requests for the page and its parts.
+    """Answers requests for the page and its parts.
 
     Args:
-        models: gives the names of the models that are served now, and by
-            model the tags of source and target, of those that are known.
+        models: function that returns the names of the models being served,
+            and for each model the tags of source and target, if known.
 
     Attributes:
-        paths: that it answers.
+        paths: the paths that the page answers.
     """
 
     def __init__(self, models: Callable[[], dict[str, Any]]) -> None:
@@ -67,12 +66,12 @@ class Page:
         self.paths = [MODELS_PATH, *self._files]
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Response:
-        """The answer to GET of one of its paths.
+        """Answers GET requests for one of `paths`.
 
         Args:
-            path: of the request.
-            headers: by names in lower case. Data is for the page's own
-                requests only.
+            path: the request's path.
+            headers: headers by lower-case name. `MODELS_PATH` is answered to
+                the page's own requests only.
         """
         if path == MODELS_PATH:
             if headers.get(REQUEST_HEADER) != REQUESTED_WITH:

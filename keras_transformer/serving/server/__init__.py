@@ -1,1 +1,1 @@
-"""Embedded server: loads SavedModels and answers over REST and gRPC."""
+"""Embedded server: loads exported models and answers over REST and gRPC."""

@@ -1,9 +1,9 @@
-"""Admission: which requests are refused, and with which error.
+"""Admission: limits of requests, and the errors of refused ones.
 
-A server that is full refuses in three ways: a request beyond `max_requests` of
-its protocol by `RequestSlots.refuse_if_full` (HTTP 429), one whose body or
-answer is too much beside the others' by `BytesInFlight` (429), and one whose
-model's queue is full by `Batcher` (503).
+A server that is full refuses requests in three ways: `RequestSlots` those
+beyond `max_requests` of their protocol (HTTP 429), `BytesInFlight` those whose
+body or answer would exceed `max_bytes_in_flight` (429), and `Batcher` those
+whose model's queue is full (503).
 """
 
 import contextlib
@@ -20,34 +20,34 @@ from keras_transformer.contract.status import (
 )
 from keras_transformer.errors import InputError
 
-# Bytes of each request that don't count among those in flight: a short one is
-# taken while long ones fill the server.
+# Bytes of each request that don't count as in flight, so that short requests
+# are accepted while long ones fill the server.
 _UNCOUNTED = 16384
-# Ends of sentences, in UTF-8.
+# Ends of sentences in UTF-8.
 _ENDS = re.compile(r"[.!?]+(?=\s|\Z)|[\n\r]+|。|！|？|｡|।".encode())
-# gRPC has 32 bits for the one in bytes, and for the other in milliseconds.
+# gRPC has 32 bits for the first, and for the second in milliseconds.
 _MOST = {"max_request_bytes": 2**31 - 1, "receive_seconds": 10**6}
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Sizes above which a request is refused.
+    """Limits above which a request is refused.
 
     Attributes:
-        max_request_bytes: of a request's body.
-        max_sentences: rows of a request: the size of any input's first axis;
-            and sentences of a text, as its stops and lines tell.
-        max_text_bytes: of one string, in UTF-8.
-        max_requests: to predict that are in the server at once, each over
-            REST and over gRPC; without batching, also those that wait for a
-            worker.
-        receive_seconds: within which a request has to arrive whole.
-        timeout_seconds: within which a REST request is answered.
-        max_values: of a JSON body: numbers, strings, lists and objects; and
-            of a tensor of strings over gRPC.
-        max_bytes_in_flight: of bodies and of answers' arrays in the server at
-            once, each over REST and over gRPC; at least one of
-            `max_request_bytes` is taken.
+        max_request_bytes: size of a request's body.
+        max_sentences: rows of a request (the size of any input's first axis),
+            and sentences of a text, counted by their punctuation and line
+            ends.
+        max_text_bytes: UTF-8 bytes of one string.
+        max_requests: concurrent requests to predict, for REST and gRPC each;
+            without batching, also the length of a queue.
+        receive_seconds: time for a request to arrive completely.
+        timeout_seconds: time for a REST request to be answered.
+        max_values: numbers, strings, lists and objects of a JSON body, and
+            elements of a tensor of strings over gRPC.
+        max_bytes_in_flight: total bytes of concurrent bodies and answers'
+            arrays, for REST and gRPC each; if less than `max_request_bytes`,
+            that counts.
     """
 
     max_request_bytes: int = 4 * 2**20
@@ -76,7 +76,7 @@ class Limits:
             inputs: arrays by name.
 
         Raises:
-            ServingError: INVALID_ARGUMENT.
+            ServingError: INVALID_ARGUMENT: an array is too large.
         """
         for name, array in inputs.items():
             check_rows(
@@ -91,7 +91,7 @@ class Limits:
                     f"{self.max_text_bytes} are accepted"
                 )
             if longest <= 2 * self.max_sentences:
-                continue  # Each has two bytes at least.
+                continue  # A sentence has at least two bytes.
             most = max(len(_ENDS.findall(t)) for t in array.reshape(-1))
             if most > self.max_sentences:
                 raise invalid_argument(
@@ -101,10 +101,10 @@ class Limits:
 
 
 class RequestSlots:
-    """Bounds the requests that are in the server at once, over one protocol.
+    """Limits the number of concurrent requests over one protocol.
 
     Args:
-        count: of requests, at most.
+        count: maximum number of requests.
     """
 
     def __init__(self, count: int) -> None:
@@ -112,10 +112,10 @@ class RequestSlots:
 
     @contextlib.contextmanager
     def refuse_if_full(self) -> Iterator[None]:
-        """Takes a slot for the time of the block, if one is free.
+        """Occupies a slot for the duration of the block.
 
         Raises:
-            ServingError: RESOURCE_EXHAUSTED: none is free.
+            ServingError: RESOURCE_EXHAUSTED: no slot is free.
         """
         if not self._free.acquire(blocking=False):
             raise ServingError(Code.RESOURCE_EXHAUSTED, "Too many requests")
@@ -126,10 +126,10 @@ class RequestSlots:
 
 
 class BytesInFlight:
-    """Bounds the bytes of requests that are in the server at once.
+    """Limits the total bytes of concurrent requests.
 
     Args:
-        limits: with `max_bytes_in_flight`.
+        limits: has `max_bytes_in_flight` and `max_request_bytes`.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -138,11 +138,11 @@ class BytesInFlight:
 
     @contextlib.contextmanager
     def one_body(self) -> Iterator[Callable[[int], None]]:
-        """Counts the bytes of one request for the time of the block.
+        """Counts the bytes of one request for the duration of the block.
 
         Yields:
             `add(count)`, which raises a `ServingError`, RESOURCE_EXHAUSTED, if
-            there is no capacity for so many more bytes.
+            `count` more bytes exceed the limit.
         """
         size = 0
 
@@ -165,15 +165,15 @@ class BytesInFlight:
 
 
 def check_rows(name: str, rows: int, limit: int) -> None:
-    """Refuses an input of too many rows.
+    """Refuses an input with too many rows.
 
     Args:
-        name: of the input.
+        name: the input's name.
         rows: the size of its first axis.
         limit: see `Limits.max_sentences`.
 
     Raises:
-        ServingError: INVALID_ARGUMENT.
+        ServingError: INVALID_ARGUMENT: there are more than `limit` rows.
     """
     if rows > limit:
         raise invalid_argument(
@@ -182,21 +182,21 @@ def check_rows(name: str, rows: int, limit: int) -> None:
 
 
 def body_too_large(limit: int) -> ServingError:
-    """The error of a body of more bytes; gRPC has its own."""
+    """Creates the error of a body above the limit; gRPC has its own."""
     message = f"The request is larger than {limit} bytes"
     return ServingError(Code.RESOURCE_EXHAUSTED, message, 413)
 
 
 def deadline_exceeded() -> ServingError:
-    """The error of a request that waited too long."""
+    """Creates the error of a request that waited too long."""
     return ServingError(Code.DEADLINE_EXCEEDED, "Timed out")
 
 
 def client_gone() -> ServingError:
-    """The error of a request whose client doesn't wait for the answer."""
+    """Creates the error of a request whose client has disconnected."""
     return ServingError(Code.CANCELLED, "The client has gone")
 
 
 def server_stopping() -> ServingError:
-    """The error of a request that came, or is unanswered, at the end."""
+    """Creates the error of requests that a stopping server can't answer."""
     return ServingError(Code.UNAVAILABLE, "The server is stopping")

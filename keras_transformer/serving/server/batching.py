@@ -1,4 +1,4 @@
-"""Batching: requests of many clients run together, from bounded queues."""
+"""Batching: runs requests of many clients together, from bounded queues."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from keras_transformer.serving.server.signature_tensors import (
 if TYPE_CHECKING:
     from keras_transformer.serving.server.servable import Servable
 
-# Of a slice: rows, as many as a graph translates together, and bytes of text,
-# as a text may have hundreds of sentences.
+# Limits of a slice of a batch: rows, the number that a graph translates
+# together, and bytes of text, as a text may have hundreds of sentences.
 _SLICE_ROWS, _SLICE_BYTES = 64, 2**14
 
 
@@ -40,12 +40,12 @@ class Task:
     """One request in a queue.
 
     Attributes:
-        inputs: arrays by name, complete.
-        outputs: names of the requested ones; all if there are none.
+        inputs: arrays by name, completed with defaults.
+        outputs: names of the requested outputs; empty: all of them.
         rows: size of the inputs' first axis.
-        deadline: of `time.monotonic`, seconds; None: without limit.
-        arrived: of `time.monotonic`, seconds.
-        future: gets the outputs, arrays by name, or an error.
+        deadline: time in seconds, as of `time.monotonic`; None: no limit.
+        arrived: time in seconds, as of `time.monotonic`.
+        future: receives the outputs, arrays by name, or an error.
     """
 
     inputs: dict
@@ -56,7 +56,7 @@ class Task:
     future: Future = dataclasses.field(default_factory=Future)
 
     def joins(self, other: Task) -> bool:
-        """True if the two can be one batch."""
+        """True if two tasks can be in one batch."""
         return self.outputs == other.outputs and all(
             array.ndim
             and other.inputs[name].ndim
@@ -65,7 +65,10 @@ class Task:
         )
 
     def is_awaited(self) -> bool:
-        """False, and the future is done, if its client has given up."""
+        """True unless the client gave up or the deadline passed.
+
+        Fails the future if the deadline passed.
+        """
         if self.future.cancelled():
             return False
         if self.deadline is None or time.monotonic() < self.deadline:
@@ -74,26 +77,26 @@ class Task:
         return False
 
     def fail(self, error: ServingError) -> None:
-        """Ends the future with an error."""
-        # The client may be cancelling it at this very moment.
+        """Sets an error as the future's result."""
+        # The client may cancel it concurrently.
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
 
     def answer(self, outputs: dict) -> None:
-        """Ends the future with the outputs."""
-        # The server may have stopped meanwhile, and have said so.
+        """Sets the outputs as the future's result."""
+        # A stopping server may have failed it meanwhile.
         with contextlib.suppress(InvalidStateError):
             self.future.set_result(outputs)
 
 
 class Batcher:
-    """Workers, and a queue for each signature of a version.
+    """Worker threads, and a queue for each signature of a version.
 
     Args:
-        parameters: sizes of the batches and of the queues.
-        together: whether requests are joined; otherwise each is a batch.
-        observe: `(model, rows, seconds, waits)`, called for each batch that
-            ran; `waits` are the seconds that its requests were queued.
+        parameters: sizes of the batches and the queues.
+        together: bool, whether to batch requests; if False, each runs alone.
+        observe: called with `(model, rows, seconds, waits)` after each batch;
+            `waits` are the seconds that its requests were queued.
     """
 
     def __init__(
@@ -108,7 +111,7 @@ class Batcher:
         self._queues: collections.OrderedDict = collections.OrderedDict()
         self._condition = threading.Condition()
         self._closed = False
-        self._running: set = set()  # tasks of batches at work
+        self._running: set = set()  # tasks of running batches
         self._threads = [
             threading.Thread(
                 target=self._work, name=f"batch-{number}", daemon=True
@@ -129,21 +132,21 @@ class Batcher:
         """Queues a request.
 
         Args:
-            servable: to run; its user keeps it loaded until the future is
-                done.
+            servable: the servable to run; the caller must keep it loaded
+                until the future is done.
             signature: name of the signature.
             inputs: arrays by name.
-            outputs: names of the requested outputs; all if there are none.
-            deadline: of `time.monotonic`, seconds; afterwards the request is
-                dropped if it hasn't begun.
+            outputs: names of the requested outputs; empty: all of them.
+            deadline: time in seconds, as of `time.monotonic`, after which the
+                request is dropped if it isn't running.
 
         Returns:
-            of arrays by name. Cancelling it drops the request.
+            a future of arrays by name. Cancelling it drops the request.
 
         Raises:
             ServingError: UNAVAILABLE: the queue is full, or the server is
-                stopping; INVALID_ARGUMENT: the inputs aren't the signature's,
-                or are more than a batch.
+                stopping; INVALID_ARGUMENT: the inputs don't match the
+                signature, or have more rows than a batch.
         """
         inputs = complete_inputs(servable.signature(signature), inputs)
         rows = count_rows(inputs)
@@ -161,11 +164,11 @@ class Batcher:
         return task.future
 
     def close(self, seconds: float) -> None:
-        """Takes no more requests, and answers those that wait.
+        """Refuses new requests and completes the queued ones.
 
         Args:
-            seconds: given to them; then they get UNAVAILABLE, also where a
-                batch that has begun doesn't end.
+            seconds: time for the queued requests; then they fail with
+                UNAVAILABLE, even those of a running batch.
         """
         with self._condition:
             self._closed = True
@@ -177,7 +180,7 @@ class Batcher:
             waiting = [t for queue in self._queues.values() for t in queue]
             self._queues.clear()
             running = list(self._running)
-        # A batch that hangs would keep its clients and the process.
+        # A batch that hangs would block its clients and the process.
         for task in (*waiting, *running):
             task.fail(admission.server_stopping())
 
@@ -198,7 +201,10 @@ class Batcher:
             )
 
     def _refuse_if_full(self, queue, rows):
-        """Drops what was given up, if that helps; with the lock held."""
+        """Refuses a task if the queue is full; requires the lock.
+
+        Tasks whose clients gave up are dropped first.
+        """
         if self._is_full(queue, rows):
             awaited = [task for task in queue if task.is_awaited()]
             queue.clear()
@@ -219,9 +225,9 @@ class Batcher:
 
     def _work(self):
         while True:
-            # A batch is completed while a worker is free. Clients that were
-            # just answered send their next requests, which would otherwise
-            # never be joined with those that came meanwhile.
+            # The timeout of a batch starts only when a worker is free. Clients
+            # that were just answered send their next requests then, which
+            # would otherwise miss the batch of those that came meanwhile.
             free_since = time.monotonic()
             with self._condition:
                 key, tasks = self._take(free_since)
@@ -236,7 +242,7 @@ class Batcher:
                 self._running.difference_update(tasks)
 
     def _take(self, free_since):
-        """The next batch that is due, with the lock held: `(key, tasks)`."""
+        """Returns `(key, tasks)` of the next due batch; requires the lock."""
         for key, queue in list(self._queues.items()):
             while queue and not queue[0].is_awaited():
                 queue.popleft()
@@ -247,10 +253,10 @@ class Batcher:
                 if not queue:
                     del self._queues[key]
                 else:
-                    # The others come first the next time.
+                    # Other queues get their turn first.
                     self._queues.move_to_end(key)
                     self._condition.notify()
-                # From here on it can't be cancelled any more.
+                # From here on the futures can't be cancelled.
                 running = [
                     task
                     for task in tasks
@@ -300,7 +306,7 @@ class Batcher:
         return max(0.0, first - time.monotonic())
 
     def _run(self, key, tasks):
-        # The one before may have taken all the time of this one.
+        # When tasks run one by one, earlier ones may use up the time of later.
         tasks = [task for task in tasks if task.is_awaited()]
         if not tasks:
             return
@@ -308,7 +314,7 @@ class Batcher:
         started = time.monotonic()
         try:
             results = _run_together(servable, signature, tasks)
-        # One request may fail its neighbours, so each is tried alone.
+        # One request may make the whole batch fail, so each is retried alone.
         except Exception as error:
             if len(tasks) == 1:
                 tasks[0].fail(as_serving_error(error))
@@ -324,20 +330,20 @@ class Batcher:
 
 
 def _run_together(servable, signature: str, tasks: list) -> list[dict]:
-    """The outputs of each task, from one run.
+    """Runs tasks as one batch and splits its outputs.
 
     Args:
-        servable: to run.
+        servable: the servable to run.
         signature: name of the signature.
-        tasks: that can be one batch.
+        tasks: tasks that can be in one batch.
 
     Returns:
-        for each task: arrays by name.
+        arrays by name for each task.
 
     Raises:
-        ServingError: FAILED_PRECONDITION: an output hasn't a row for each of
-            the inputs'.
-        Exception: whatever the servable raises.
+        ServingError: FAILED_PRECONDITION: an output doesn't have as many rows
+            as the inputs.
+        Exception: any error of the servable.
     """
     first = tasks[0]
     if len(tasks) == 1:
@@ -365,9 +371,10 @@ def _run_together(servable, signature: str, tasks: list) -> list[dict]:
 
 
 def _run_in_slices(servable, signature, tasks, inputs):
-    """The outputs of a batch, while a client waits for them.
+    """Runs a batch in slices, as long as a client waits for its outputs.
 
-    One that has given up would otherwise have a worker translate for minutes.
+    Without slices, a worker could translate for minutes after all clients have
+    given up.
     """
     outputs: list[dict] = []
     for part in _slices(servable, signature, inputs):
@@ -383,11 +390,11 @@ def _run_in_slices(servable, signature, tasks, inputs):
 
 
 def _slices(servable, signature, inputs) -> Iterator[dict]:
-    """Parts of inputs, if the outputs can be put together again."""
+    """Yields slices of inputs; only one if outputs can't be concatenated."""
     known = layout.SIGNATURES.get(signature or layout.BEAM)
     definition = servable.signature(signature)
     if (
-        count_rows(inputs) <= 1  # Or they differ, which the graph refuses.
+        count_rows(inputs) <= 1  # 1 also if rows differ: the graph refuses it.
         or known is None
         or known.varying
         or {*known.inputs} != {*definition.inputs}

@@ -1,7 +1,7 @@
-"""Configuration files of TensorFlow Serving: the models, and the batching.
+"""Configuration files of TensorFlow Serving: models and batching.
 
-Both are text protos: a `ModelServerConfig` says which models are served, from
-where and in which versions; `BatchingParameters` how requests are joined.
+Both are text protos: a `ModelServerConfig` lists the models to serve with their
+folders and versions; `BatchingParameters` configures the batching of requests.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from keras_transformer.system.files import read_bytes
 from keras_transformer.system.machine import usable_cores
 
 _LARGEST_FILE = 1 << 20  # bytes
-# Of the values in a batching file.
+# Smallest accepted values in a batching file.
 _LOWEST = {
     "max_batch_size": 1,
     "batch_timeout_micros": 0,
@@ -31,15 +31,14 @@ _LOWEST = {
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """One model.
+    """Configuration of one model.
 
     Attributes:
-        name: as requests give it.
-        base_path: the folder that holds its version folders, or is an export
-            for CTranslate2.
-        latest: how many of the highest versions are served.
-        specific: these versions instead, if there are any.
-        all_versions: whether all are served instead.
+        name: the model's name in requests.
+        base_path: the folder of its version folders, or a CTranslate2 export.
+        latest: number of the highest versions to serve.
+        specific: versions to serve instead; empty: none.
+        all_versions: bool, whether to serve all versions instead.
         labels: `(label, version)` pairs.
     """
 
@@ -51,7 +50,7 @@ class ModelConfig:
     labels: tuple[tuple[str, int], ...] = ()
 
     def versions_to_serve(self, on_disk: Iterable[int]) -> list[int]:
-        """Versions on disk that the policy takes, sorted."""
+        """Returns the versions on disk that the policy selects, sorted."""
         on_disk = sorted(on_disk)
         if self.all_versions:
             return on_disk
@@ -60,14 +59,13 @@ class ModelConfig:
         return on_disk[-self.latest :]
 
     def version_folders(self) -> dict[int, pathlib.Path]:
-        """The versions on disk, folders by number.
+        """Returns the folders of the versions on disk, by number.
 
-        An export for CTranslate2 in `base_path` itself is version
-        1.
+        If `base_path` is a CTranslate2 export, that is version 1.
 
         Raises:
-            InputError: they can't be read, as where a file system is away
-                for a moment.
+            InputError: they can't be read, for example because a file system
+                is temporarily unavailable.
         """
         try:
             there = self.base_path.is_dir()
@@ -82,15 +80,15 @@ class ModelConfig:
 
 @dataclasses.dataclass(frozen=True)
 class BatchingParameters:
-    """Limits of the queues, with TensorFlow Serving's defaults.
+    """Limits of batches and queues, with TensorFlow Serving's defaults.
 
     Attributes:
-        max_batch_size: rows of a batch.
-        batch_timeout_micros: how long a request waits for others, in
-            microseconds, while a worker is free.
-        max_enqueued_batches: that wait for a worker, for each signature of a
-            version; what comes then is refused.
-        num_batch_threads: workers; one a core if omitted.
+        max_batch_size: maximum number of rows in a batch.
+        batch_timeout_micros: how long a request waits for others while a
+            worker is free, in microseconds.
+        max_enqueued_batches: maximum number of queued batches for each
+            signature of a version; further requests are refused.
+        num_batch_threads: number of workers; by default one for each core.
     """
 
     max_batch_size: int = 1000
@@ -108,10 +106,10 @@ class BatchingParameters:
 
 
 def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:
-    """The models of a `ModelServerConfig` text proto.
+    """Reads the models of a `ModelServerConfig` text proto.
 
     Raises:
-        InputError: it can't be read, or says what isn't supported.
+        InputError: it can't be read, or a value isn't supported.
     """
     message = _read_text_proto(
         path, model_server_config_pb2.ModelServerConfig(), "ModelServerConfig"
@@ -132,10 +130,11 @@ def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:
 
 
 def read_batching_parameters(path: str | os.PathLike) -> BatchingParameters:
-    """The parameters of a text proto; what it leaves out has its default.
+    """Reads a `BatchingParameters` text proto; missing values have defaults.
 
-    `allowed_batch_sizes` and `pad_variable_length_inputs` are read and have no
-    effect: no shape is compiled, and requests of unlike shapes aren't joined.
+    `allowed_batch_sizes` and `pad_variable_length_inputs` are accepted without
+    effect: no shapes are compiled, and requests of different shapes aren't
+    batched.
 
     Raises:
         InputError: the file can't be read, or a value isn't accepted.
@@ -162,7 +161,7 @@ def _read_text_proto(path, message, kind):
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8. Accepted: a text proto") from None
     except text_format.ParseError as error:
-        reason = str(error)[:200]  # It repeats what it doesn't know.
+        reason = str(error)[:200]  # It quotes the unknown text.
         raise InputError(
             f"{path}: not a {kind} text proto ({reason})"
         ) from None

@@ -1,4 +1,4 @@
-"""Server core: what REST and gRPC share, from the models to the log."""
+"""Server core: the parts that REST and gRPC share."""
 
 import contextlib
 import dataclasses
@@ -27,10 +27,10 @@ class Core:
 
     Attributes:
         store: the models.
-        batcher: the queues before them.
-        limits: of a request.
-        metrics: counts what was done.
-        log: of requests.
+        batcher: the queues in front of them.
+        limits: limits of a request.
+        metrics: counters of requests and batches.
+        log: log of requests.
     """
 
     store: ModelStore
@@ -50,18 +50,18 @@ class Core:
         """Queues a request to predict.
 
         Args:
-            handle: of the servable; it is released when the request is done
-                or refused.
+            handle: handle of the servable; it is released when the request is
+                done or refused.
             signature: name of the signature.
             inputs: arrays by name.
-            outputs: names of the requested ones; all if there are none.
-            seconds: after which the client gives up.
+            outputs: names of the requested outputs; empty: all of them.
+            seconds: time after which the client gives up; None: unlimited.
 
         Returns:
-            of arrays by name.
+            a future of arrays by name.
 
         Raises:
-            ServingError: it is refused.
+            ServingError: the request is refused.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         try:
@@ -78,10 +78,10 @@ class Core:
     def status(
         self, name: str, version: int | None = None, label: str = ""
     ) -> get_model_status_pb2.GetModelStatusResponse:
-        """`GetModelStatusResponse` of a model's versions.
+        """Returns the `GetModelStatusResponse` of a model's versions.
 
         Raises:
-            ServingError: there are none.
+            ServingError: there is no such model, version or label.
         """
         response = get_model_status_pb2.GetModelStatusResponse()
         for number, state, error in self.store.states(name, version, label):
@@ -95,10 +95,10 @@ class Core:
     def metadata(
         self, name: str, version: int | None = None, label: str = ""
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
-        """`GetModelMetadataResponse` with the signatures of a version.
+        """Returns the `GetModelMetadataResponse` with a version's signatures.
 
         Raises:
-            ServingError: it isn't available.
+            ServingError: the version isn't available.
         """
         response = get_model_metadata_pb2.GetModelMetadataResponse()
         signatures = get_model_metadata_pb2.SignatureDefMap()
@@ -111,14 +111,14 @@ class Core:
         return response
 
     def models(self) -> dict[str, Any]:
-        """What is served: `models`, their names, and `languages`.
+        """Returns `models`, the names of the models, and `languages`.
 
-        These are the tags of source and target by model, as the latest
-        versions say.
+        `languages` has the tags of source and target by model, for models
+        whose latest version has them.
         """
         names, languages = self.store.names(), {}
         for name in names:
-            # Without a version there is nothing to be said.
+            # A model without an available version has no languages.
             with (
                 contextlib.suppress(ServingError),
                 self.store.acquire(name) as handle,
@@ -128,7 +128,7 @@ class Core:
         return {"models": names, "languages": languages}
 
     def record(self, entry: Entry) -> None:
-        """Counts and logs a request that was answered."""
+        """Counts and logs an answered request."""
         if entry.model in self.store.names():
             self.metrics.request(
                 entry.model, entry.api, entry.entry, entry.code, entry.seconds

@@ -1,4 +1,4 @@
-"""Engines of the server: what runs a model, and which export it takes."""
+"""Engines that run models, and the formats of exports they accept."""
 
 import pathlib
 
@@ -12,16 +12,16 @@ ENGINES = (EMBEDDED, CTRANSLATE2)
 
 
 def require_engine_for(folder: pathlib.Path, engine: str) -> None:
-    """Refuses an export that another engine runs.
+    """Refuses an export of another engine's format.
 
-    A folder that is no export at all is refused where it is loaded.
+    A folder that isn't an export is refused later, when it is loaded.
 
     Args:
-        folder: of one version.
+        folder: the version folder.
         engine: one of `ENGINES`.
 
     Raises:
-        InputError: names the engine that is accepted.
+        InputError: names the engine for the export's format.
     """
     is_ctranslate2 = is_export(folder)
     if is_ctranslate2 and engine != CTRANSLATE2:

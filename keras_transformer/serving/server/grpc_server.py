@@ -40,16 +40,15 @@ if TYPE_CHECKING:
     )
 
 
-# Calls beside those to predict: of health and status, which a busy server
-# answers, too, and those that are refused.
+# Calls in addition to `max_requests`: health and status, which a busy server
+# answers, too, and requests to be refused.
 _SPARE = 32
-# Inputs and outputs that a request names, and what it says beside them.
+# Maximum number of a message's fields: inputs, outputs and others.
 _MAX_FIELDS = 1000
-# A client connects again after five minutes, and so sees servers that have
-# come. Without calls a connection ends sooner: gRPC says so beforehand, so that
-# no call is lost by it.
+# Clients have to reconnect after five minutes, and so discover new servers.
+# Idle connections end sooner; gRPC announces it in advance, so no call is lost.
 _CONNECTION_SECONDS, _IDLE_SECONDS = 300, 30
-# In place of a message that has more. None would be one that is damaged.
+# Stands for a message with more fields. None would mean a damaged message.
 _UNREAD = object()
 _GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -57,14 +56,15 @@ _GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 def grpc_server(
     core: Core, health_service: HealthService, max_connections: int
 ) -> grpc.Server:
-    """A `grpc.Server` without a port.
+    """Creates a `grpc.Server` without a port.
 
     Args:
         core: the parts that answer requests.
-        health_service: the standard one.
-        max_connections: that are open; another one is closed at once.
+        health_service: the standard health service.
+        max_connections: maximum number of open connections; further ones are
+            closed at once.
     """
-    # It logs a traceback for bytes that are no message.
+    # gRPC logs a traceback for bytes that aren't a valid message.
     logging.getLogger("grpc").setLevel(logging.CRITICAL)
     calls = core.limits.max_requests + _SPARE
     server = grpc.server(
@@ -73,7 +73,7 @@ def grpc_server(
         maximum_concurrent_rpcs=calls,
         options=[
             ("grpc.so_reuseport", 0),
-            # Of a client that connects and says nothing; 2 minutes otherwise.
+            # For clients that connect and send nothing; 2 minutes by default.
             (
                 "grpc.server_handshake_timeout_ms",
                 int(core.limits.receive_seconds * 1000),
@@ -82,7 +82,7 @@ def grpc_server(
             ("grpc.max_receive_message_length", core.limits.max_request_bytes),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_connection_age_ms", 1000 * _CONNECTION_SECONDS),
-            # Then for a client that doesn't read what it is answered.
+            # After that age, for clients that don't read their answers.
             (
                 "grpc.max_connection_age_grace_ms",
                 int(1000 * core.limits.timeout_seconds),
@@ -103,10 +103,10 @@ def grpc_server(
 class _Receiving(grpc.ServerInterceptor):
     """Ends calls whose message doesn't arrive in time, or has many fields.
 
-    gRPC has a thread wait for it without a limit, unless the method takes a
-    stream of messages, which is the same on the wire. And a message with
-    hundreds of thousands of inputs becomes a map, while no other thread runs,
-    before it can be refused.
+    For a unary method, a thread of gRPC waits for the message without a limit;
+    so methods are registered as taking a stream, which is the same on the wire.
+    Fields are counted before parsing, as a message with hundreds of thousands
+    of inputs becomes a map while the parser blocks all other threads.
     """
 
     def __init__(self, core):
@@ -126,7 +126,7 @@ class _Receiving(grpc.ServerInterceptor):
             else (grpc.stream_unary_rpc_method_handler, handler.unary_unary)
         )
 
-        # The health service says by attributes how it is to be called.
+        # The health service marks its methods with attributes that gRPC reads.
         @functools.wraps(behaviour)
         def receive(messages, context, *more):
             message = self._first(messages, context)
@@ -161,7 +161,10 @@ class _Receiving(grpc.ServerInterceptor):
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "There is no message")
 
     def _set_timer(self):
-        """One for all calls, with the lock held: each is a thread."""
+        """Starts one timer for all calls, as each timer is a thread.
+
+        Requires the lock.
+        """
         if self._timer is None and self._due:
             seconds = next(iter(self._due.values())) - time.monotonic()
             self._timer = threading.Timer(seconds, self._cancel_late)
@@ -181,10 +184,10 @@ class _Receiving(grpc.ServerInterceptor):
 
 
 def _has_many_fields(data):
-    """True if a message has more than `_MAX_FIELDS`, by its bytes.
+    """True if a serialized message has more than `_MAX_FIELDS` fields.
 
-    Source: the wire format of protocol buffers. What is damaged is left to
-    the parser.
+    Damaged messages are left to the parser. Source: the wire format of protocol
+    buffers.
     """
     index = 0
     try:
@@ -198,12 +201,12 @@ def _has_many_fields(data):
             else:
                 index += {1: 8, 5: 4}[tag & 7]
     except (IndexError, KeyError):
-        return False  # at its end
+        return False  # at the end of the message
     return index < len(data)
 
 
 def _varint(data, index):
-    """A number of as many bytes as it needs, and the index after it."""
+    """Decodes a varint; returns its value and the index after it."""
     value = shift = 0
     while True:
         byte = data[index]
@@ -216,7 +219,7 @@ def _varint(data, index):
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Predict and GetModelMetadata; the others are UNIMPLEMENTED.
+    """Predict and GetModelMetadata; other methods are UNIMPLEMENTED.
 
     Args:
         core: the parts that answer requests.
@@ -230,11 +233,11 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def Predict(
         self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
     ) -> predict_pb2.PredictResponse:
-        """Answers as `predict` of REST."""
+        """Answers like `predict` of REST."""
         with _answering(self._core, "Predict", request, context) as entry:
             seconds = _seconds(context)
             if not context.is_active() or seconds == 0:
-                # Its client gave up while it waited for a thread.
+                # The client gave up while the call waited for a thread.
                 raise admission.deadline_exceeded()
             with (
                 self._slots.refuse_if_full(),
@@ -272,7 +275,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             entry.signature = signature
             definition = handle.servable.signature(signature)
             outputs = _outputs(request.output_filter, definition)
-            # Before arrays are made of more than there are.
+            # Checked before any input is converted to an array.
             check_names(definition, request.inputs)
             for name, tensor in request.inputs.items():
                 check_dtype(name, tensor.dtype, definition.inputs[name])
@@ -322,14 +325,14 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):
 
 @contextlib.contextmanager
 def _answering(core, api, request, context):
-    """Ends a call with the code of what went wrong, and logs it."""
+    """Records a call; if the block raises, ends it with the error's code."""
     entry = Entry("GRPC", api=api, peer=context.peer() or "")
     entry.bytes_in = request.ByteSize()
     entry.model = request.model_spec.name
     failure = None
     try:
         yield entry
-    # Whatever it is, the client gets an answer without a traceback.
+    # The client gets an answer without a traceback for any error.
     except Exception as error:
         failure = as_serving_error(error)
         entry.code, entry.error = failure.code, failure.message
@@ -340,7 +343,7 @@ def _answering(core, api, request, context):
 
 
 def _spec(request):
-    """Name, version and label of a request."""
+    """Returns name, version and label of a request."""
     if not request.HasField("model_spec"):
         raise invalid_argument("Missing ModelSpec")
     spec = request.model_spec
@@ -349,7 +352,7 @@ def _spec(request):
 
 
 def _texts(inputs):
-    """The strings of a request, for the log."""
+    """Returns the strings of a request, for the log."""
     return {
         name: [text.decode("utf-8", "replace") for text in array.reshape(-1)]
         for name, array in inputs.items()
@@ -358,28 +361,28 @@ def _texts(inputs):
 
 
 def _seconds(context):
-    """Until the client's deadline; None where it has none."""
+    """Returns the seconds until the client's deadline; None without one."""
     seconds = context.time_remaining()
-    # gRPC says that there is none by a time in the next centuries.
+    # Without a deadline, gRPC returns a time of centuries.
     return None if seconds is None or seconds > 1e6 else max(0.0, seconds)
 
 
 def _result(future, context, seconds):
-    """The outputs, unless the client goes away or runs out of time."""
+    """Waits for the outputs, until the client disconnects or times out."""
     context.add_callback(future.cancel)
     try:
         return future.result(seconds)
     except FutureTimeoutError:
         raise admission.deadline_exceeded() from None
     except CancelledError:
-        # gRPC calls back at the deadline, too.
+        # gRPC also calls the callback at the deadline.
         if context.time_remaining() > 0:
             raise admission.client_gone() from None
         raise admission.deadline_exceeded() from None
 
 
 def _outputs(output_filter, signature):
-    """The names in an output filter; none means all."""
+    """Returns the names in an output filter; empty means all outputs."""
     names = tuple(output_filter)
     for name in names:
         if name not in signature.outputs:

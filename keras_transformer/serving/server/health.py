@@ -11,13 +11,13 @@ from typing import cast
 import grpc
 from grpc_health.v1 import health, health_pb2
 
-# The names under which clients ask; "" is the server as a whole.
+# Names of services in health checks; "" is the server as a whole.
 _SERVICES = (
     "",
     "tensorflow.serving.PredictionService",
     "tensorflow.serving.ModelService",
 )
-# Calls to watch that stay open at once.
+# Maximum number of open calls to Watch.
 _MOST_WATCHERS = 200
 
 _Status = health_pb2.HealthCheckResponse
@@ -26,9 +26,9 @@ _Status = health_pb2.HealthCheckResponse
 class HealthService(health.HealthServicer):
     """The standard health service: NOT_SERVING until `start`.
 
-    Its watchers can be let go: a server that stops would wait for them as for
-    any call. Each is told by a thread of its own, as it may never read, and all
-    others would wait for it.
+    Calls to Watch can be ended, as a stopping server would wait for them. Each
+    has its own thread, so that a client that doesn't read can't block the
+    others.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class HealthService(health.HealthServicer):
         context: grpc.ServicerContext,
         send_response_callback: Callable | None = None,
     ) -> Iterator | None:
-        """Tells each change of the status, until the call is ended."""
+        """Sends each change of the status until the call ends."""
         send = cast(Callable, send_response_callback)
         messages: queue.SimpleQueue = queue.SimpleQueue()
         end = functools.partial(messages.put, None)
@@ -58,23 +58,23 @@ class HealthService(health.HealthServicer):
             end()
 
         if not context.add_callback(forget):
-            forget()  # It has ended.
+            forget()  # The call has ended already.
             return None
         threading.Thread(
             target=_tell, args=(messages, send), name="watch", daemon=True
         ).start()
         if request.service not in _SERVICES:
-            # The parent would never forget the name.
+            # The parent class would keep unknown names forever.
             messages.put(_Status(status=_Status.SERVICE_UNKNOWN))
             return None
         return super().Watch(request, context, messages.put)
 
     def start(self) -> None:
-        """Says SERVING."""
+        """Sets the status to SERVING."""
         self._set(_Status.SERVING)
 
     def end_watching(self) -> None:
-        """Ends all calls to watch."""
+        """Ends all calls to Watch."""
         for end in list(self._ends):
             end()
 
@@ -84,7 +84,7 @@ class HealthService(health.HealthServicer):
 
 
 def _tell(messages, send):
-    """Sends messages until one is None, which ends the call."""
+    """Sends messages up to None, which ends the call."""
     while (message := messages.get()) is not None:
         send(message)
     send(None)

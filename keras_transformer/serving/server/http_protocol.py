@@ -1,7 +1,7 @@
 """HTTP/1.1 protocol of the REST port: uvicorn's, with limits.
 
-Uvicorn has neither limits on what a client sends and reads nor a public place
-for them, so that its protocol class is subclassed: see
+Uvicorn has no limits on what clients send or how slowly they read, and no
+public interface to add them, so its protocol class is subclassed: see
 `compat.uvicorn_protocol`. Source: RFC 9112.
 """
 
@@ -19,36 +19,36 @@ from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.serving.server.middleware import error_body
 from keras_transformer.serving.server.monitoring import Entry
 
-# An answer can be begun in these states of the server.
+# States of the server in which an answer can be started.
 _UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
-# A client in these states may have more to send.
+# States of the client in which it may have more to send.
 _SENDING = (h11.SEND_BODY, h11.ERROR)
 _BOTH_IDLE = {h11.CLIENT: h11.IDLE, h11.SERVER: h11.IDLE}
-# Bytes and lines of a request's head. Apache takes as many lines.
+# Limits of a request's head: bytes and lines. Apache has the same line limit.
 _MAX_HEAD, _MAX_LINES = 2**16, 100
-# Chunks of a body, and bytes of each on an average, if there are more.
+# A body with more chunks than this needs that many bytes a chunk on average.
 _MANY_CHUNKS, _CHUNK_BYTES = 2**14, 16
-# Bytes that are read of a connection before others have their turn. In the
-# smallest chunks they take 10 ms.
+# Bytes read from a connection before others get their turn. As the smallest
+# possible chunks they take 10 ms.
 _READ_BYTES = 4096
-# Characters of what was wrong, and of a target, that are kept.
+# Characters kept of an error message and of a target.
 _SHOWN = 1000
 
 
 @dataclasses.dataclass(eq=False)
 class ConnectionLimits:
-    """Limits of connections, and those that are open.
+    """Limits of connections, and the open connections.
 
     Attributes:
-        seconds: from connecting, or from the first byte of a later request,
-            to the end of the head; for the rest of a body; and for any part
-            of an answer to be read.
-        max_connections: that are open; for another one the longest idle is
-            closed, or itself if none is idle.
-        record: takes the entry of a request that never gets to the
+        seconds: time from connecting, or from the first byte of a later
+            request, to the end of the head; time for the rest of a body; and
+            time in which a client must read some part of an answer.
+        max_connections: maximum number of open connections. A further one
+            replaces the longest idle one, or is closed if none is idle.
+        record: called with the entry of a request that doesn't reach the
             application.
         idle: protocols without a request, the longest idle first.
-        open: all protocols, without those that were closed to make way.
+        open: all protocols except those that were closed to make room.
     """
 
     seconds: float
@@ -59,16 +59,16 @@ class ConnectionLimits:
 
 
 def limited_protocol(limits: ConnectionLimits) -> Callable:
-    """Makes the protocols of connections, which end when a client stalls.
+    """Returns a factory of protocols that end connections of stalled clients.
 
     Uvicorn waits without limit for the end of a head, for the rest of a body
     that was answered already, and for an answer to be read, and counts the
-    connection all the while. The time for a body before its answer is up to
-    the application.
+    connection as open meanwhile. The time limit for a body before its answer
+    is up to the application.
 
-    The application finds in its scope's "state" the request's `target` as it
-    was sent, bytes, and, once its client has gone, `broken`, a `ServingError`,
-    if it sent what is no HTTP.
+    The application finds the request's raw `target`, bytes, in its scope's
+    "state". If the client breaks the protocol during a request, `broken`, a
+    `ServingError`, is added there.
 
     Args:
         limits: shared by all connections.
@@ -77,15 +77,15 @@ def limited_protocol(limits: ConnectionLimits) -> Callable:
 
 
 class _Connection(h11.Connection):
-    """h11's connection, which refuses ambiguous framing.
+    """h11 connection that refuses ambiguous framing.
 
     Args:
-        max_head: bytes of a request's head.
-        state: whose "target" and "method" become those of each request, as
-            they were sent.
+        max_head: maximum bytes of a request's head.
+        state: dict in which "target" and "method" are set for each request,
+            as they were sent.
 
     Attributes:
-        error: what was wrong with what was received; None so far.
+        error: the error in the received data; None if there is none.
     """
 
     def __init__(self, max_head: int, state: dict):
@@ -113,7 +113,7 @@ class _Connection(h11.Connection):
         return event
 
     def _count_chunk(self, data):
-        """Refuses a body whose chunks would take all of the server's time."""
+        """Refuses a body with many small chunks, which take long to parse."""
         self._chunks += 1
         self._bytes += len(data.data)
         many = self._chunks > _MANY_CHUNKS
@@ -122,7 +122,7 @@ class _Connection(h11.Connection):
 
 
 def _require_few_lines(data):
-    """Refuses a head of very many lines before they are looked at."""
+    """Refuses a head with very many lines before it is parsed."""
     lines = data.split(b"\n", _MAX_LINES + 2)[:-1]
     if len(lines) > _MAX_LINES + 1 and not {b"", b"\r"}.intersection(lines):
         raise h11.RemoteProtocolError(
@@ -131,7 +131,7 @@ def _require_few_lines(data):
 
 
 def _require_one_length(request):
-    """Refuses what another server might take for two requests.
+    """Refuses a request that another server might read as two.
 
     Source: RFC 9112, 6.1: such a request ends the connection.
     """
@@ -147,14 +147,14 @@ def _require_one_length(request):
 
 
 class _Transport:
-    """A transport that is closed when the client has sent all, or soon after.
+    """Transport that closes only after the client has sent everything.
 
-    A connection that is closed while bytes of its client are unread is reset,
-    and the answer to an upload that is too large is lost with it.
+    Closing a connection with unread bytes resets it, so that the answer to an
+    upload that is too large would be lost. A timeout limits the wait.
 
     Args:
-        transport: to wrap.
-        protocol: a `_LimitedProtocol`, which drops what still comes.
+        transport: the transport to wrap.
+        protocol: a `_LimitedProtocol`, which discards the remaining bytes.
     """
 
     def __init__(self, transport, protocol):
@@ -172,11 +172,11 @@ class _Transport:
             self._transport.close()
 
 
-# No checker sees a class in what a function returns.
+# Type checkers don't accept a function's return value as a base class.
 class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     def __init__(self, limits: ConnectionLimits, config, *arguments, **options):
         super().__init__(config, *arguments, **options)
-        # A request's state is a copy of it.
+        # Each request's state is a copy of this dict.
         self.app_state: dict[str, Any] = {}
         self.conn = _Connection(_MAX_HEAD, self.app_state)
         self.is_draining = False
@@ -185,12 +185,13 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport):
-        # Of asyncio's loop, which is the one that the server runs.
+        # asyncio's transports have this attribute; the server uses its loop.
         transport.max_size = _READ_BYTES
         opened, idle = self._limits.open, self._limits.idle
         is_full = len(opened) >= self._limits.max_connections
         if is_full and not idle:
-            # Files would run out. Nothing was sent yet that needs an answer.
+            # File descriptors would run out. No request has been sent yet, so
+            # none remains unanswered.
             self._is_counted = False
             transport.abort()
             return
@@ -201,7 +202,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         super().connection_made(_Transport(transport, self))
         self._hang_up_later()
         opened.add(self)
-        idle[self] = None  # Until something comes.
+        idle[self] = None  # Until data arrives.
 
     def data_received(self, data):
         if self.is_draining:
@@ -210,8 +211,8 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         super().data_received(data)
         self._check_client()
         if self._awaits_request():
-            # The end of a request that was answered before it. What came has
-            # ended the time for which the connection is kept.
+            # This was the end of a request that had been answered early. The
+            # data cancelled the keep-alive timer, so it is started again.
             self._limits.idle[self] = None
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
@@ -221,20 +222,20 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         super().on_response_complete()
         if self.transport.is_closing():
             return
-        # Another request may have been sent ahead.
+        # A pipelined request may be running already.
         if self.cycle.response_complete:
             self._limits.idle[self] = None
         self._check_client()
 
     def send_400_response(self, msg):
-        """Refuses what is no HTTP, in the contract's words and in the log."""
+        """Answers invalid HTTP with an error in the contract's format."""
         error = ServingError(
             Code.INVALID_ARGUMENT,
             f"Malformed HTTP: {self.conn.error or msg}"[:_SHOWN],
             getattr(self.conn.error, "error_status_hint", 400),
         )
         if self.cycle is not None and not self.cycle.response_complete:
-            # The application ends its request, and records it.
+            # The application ends and records the current request.
             self.scope["state"]["broken"] = error
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -267,12 +268,12 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         super().connection_lost(exc)
 
     def give_way(self) -> None:
-        """Stops counting the connection among those that are open."""
+        """Stops counting the connection as open."""
         self._limits.idle.pop(self, None)
         self._limits.open.discard(self)
 
     def drains(self) -> bool:
-        """Keeps the connection for what its client still sends; True if so."""
+        """Starts to drain the client's data; True if that is necessary."""
         if self.is_draining or self.transport.is_closing():
             return self.is_draining
         refused = self.conn.error is not None
@@ -280,7 +281,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         if self.is_draining:
             self._limits.idle.pop(self, None)
             self.flow.resume_reading()
-            # After what is written, so that the client reads to its end.
+            # Sent after the pending data, so that the client sees the end.
             try:
                 self.transport.write_eof()
             except OSError:  # The client has closed it.
@@ -296,10 +297,10 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             "Content-Length": str(len(body)),
             "Connection": "close",
         }
-        # Of a request, not of bytes that are none: the method is the latest's.
+        # Without a request, "method" is still that of the previous one.
         is_request = self.conn.our_state is h11.SEND_RESPONSE
         if is_request and self.app_state["method"] == b"HEAD":
-            body = b""  # Its answer has no body (RFC 9110, 9.3.2).
+            body = b""  # An answer to HEAD has no body (RFC 9110, 9.3.2).
         for event in (
             h11.Response(
                 status_code=status,
@@ -325,7 +326,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         self._limits.record(entry)
 
     def _awaits_request(self):
-        """True if all was answered, and nothing of a request has arrived."""
+        """True if all requests are answered, and no data of another is here."""
         return (
             self.cycle is not None
             and self.cycle.response_complete
@@ -335,7 +336,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         )
 
     def _check_client(self):
-        """Waits for the client if it has begun what it hasn't ended."""
+        """Starts or cancels the timeout for the rest of a request."""
         if self._client_is_sending():
             self._hang_up_later()
         elif not self.is_draining:
@@ -344,23 +345,23 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     def _client_is_sending(self):
         """True if a request has arrived only in part."""
         if self.conn.their_state is h11.IDLE:
-            # A part of the next head, unless a whole request was read.
+            # Unparsed data is part of the next head.
             return bool(self.conn.trailing_data[0])
         answered = self.conn.our_state is h11.DONE
         return answered and self.conn.their_state is h11.SEND_BODY
 
     def _hang_up_later(self):
         if "sending" not in self._timers:
-            # Closing would wait for the client again.
+            # `close` would wait for the client again.
             self._timers["sending"] = self.loop.call_later(
                 self._limits.seconds, self.transport.abort
             )
 
     def _check_reader(self, before=None):
-        """Waits for the reader of an answer while it takes part of it."""
+        """Aborts unless the client keeps reading its answer."""
         left = self.transport.get_write_buffer_size()
         if before is not None and left >= before:
-            # Closing would wait for the rest to be read.
+            # `close` would wait for the rest to be read.
             self.transport.abort()
             return
         self._timers["reading"] = self.loop.call_later(

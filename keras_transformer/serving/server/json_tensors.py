@@ -1,7 +1,6 @@
 """JSON tensors of the REST API: request bodies to arrays, arrays to answers.
 
-Which bodies are refused and with which words follows json_tensor.cc of
-TensorFlow Serving.
+The checks and their error messages follow json_tensor.cc of TensorFlow Serving.
 """
 
 from __future__ import annotations
@@ -34,36 +33,36 @@ if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 
-# Axes that an array of NumPy may have, and one for the rows to spare.
+# NumPy's maximum number of axes, less one for the rows.
 _MAX_RANK = 31
-# What isn't here is a number.
+# Names of JSON types; other values are numbers.
 _KINDS = {type(None): "Null", dict: "Object", list: "Array", str: "String"}
 # The types that TensorFlow Serving reads and writes.
 _IN_JSON = (
     *("float", "double", "int8", "int16", "int32", "int64", "uint8", "uint32"),
     *("uint64", "bool", "string"),
 )
-# Outputs whose names end so are sent in base64.
+# Outputs whose names end with this suffix are sent in base64.
 _BYTES_SUFFIX = "_bytes"
 
 
 def read_inputs(
     document: dict, signature: SignatureDef, max_rows: int = 2**63
 ) -> tuple[dict, bool]:
-    """The inputs of a request.
+    """Reads the inputs of a request.
 
     Args:
-        document: from `parse_body`.
-        signature: `SignatureDef` of the signature that it names.
-        max_rows: of an input. They are counted before they are converted.
+        document: the result of `parse_body`.
+        signature: `SignatureDef` of the requested signature.
+        max_rows: maximum rows of an input, checked before any conversion.
 
     Returns:
-        arrays by name, and whether they came by rows ("instances") and not by
-        columns ("inputs").
+        arrays by name, and True if they were given by rows ("instances"),
+        False if by columns ("inputs").
 
     Raises:
-        ServingError: INVALID_ARGUMENT: they aren't what the signature takes,
-            or there are too many rows.
+        ServingError: INVALID_ARGUMENT: the inputs don't match the signature, or
+            have too many rows.
     """
     infos = dict(sorted(signature.inputs.items()))
     if not infos:
@@ -95,20 +94,19 @@ def read_inputs(
 
 
 def predict_body(outputs: dict, by_rows: bool) -> bytes:
-    """The body of an answer to predict.
+    """Writes the body of an answer to predict.
 
     Args:
         outputs: arrays by name.
-        by_rows: whether the request had "instances" and not "inputs".
+        by_rows: True if the request had "instances", False if "inputs".
 
     Returns:
-        JSON. Text that isn't UTF-8 and numbers that aren't finite go out as
-        they are, as from TensorFlow Serving.
+        JSON. Invalid UTF-8 and non-finite numbers are written unchanged, as by
+        TensorFlow Serving.
 
     Raises:
-        ServingError: INVALID_ARGUMENT: an output is of a type that JSON can't
-            say, or rows are requested and the outputs have no first axis in
-            common.
+        ServingError: INVALID_ARGUMENT: JSON can't represent an output's type,
+            or rows are requested and the outputs lack a common first axis.
     """
     values = {
         name: _nested(name, array) for name, array in sorted(outputs.items())
@@ -150,7 +148,7 @@ def _input_rows(rows, infos):
 
 
 def _stack(values, info, key):
-    """One array of the values of all rows, which have the first one's shape."""
+    """Stacks the values of all rows, which must have the first one's shape."""
     flat: list = []
     for number, value in enumerate(values):
         try:
@@ -165,7 +163,7 @@ def _stack(values, info, key):
 
 
 def _named_columns(value, infos):
-    """Values of "inputs" by name."""
+    """Returns the values of "inputs" by name."""
     if not _is_object(value):
         if len(infos) > 1:
             raise invalid_argument(
@@ -191,7 +189,7 @@ def _input_columns(columns, infos):
 
 
 def _shape(value):
-    """Sizes along the first elements, as TensorFlow Serving reads them."""
+    """Returns sizes along first elements, as TensorFlow Serving reads them."""
     shape = []
     while isinstance(value, list):
         shape.append(len(value))
@@ -206,7 +204,7 @@ def _shape(value):
 
 
 def _flatten(value, shape, info, level=0):
-    """The leaves, checked for their type and for a regular shape."""
+    """Returns the leaves; checks their types and for a regular shape."""
     if not isinstance(value, list):
         if level != len(shape):
             raise invalid_argument(
@@ -237,7 +235,7 @@ def _array(flat, shape, info):
 
 
 def _element(value, info):
-    """The Python value, no list, that an array of an input takes."""
+    """Converts a leaf to a Python value for the input's array."""
     dtype = numpy_dtype(info)
     if isinstance(value, dict) and dtype.name == "object":
         return _from_base64(value)
@@ -255,7 +253,7 @@ def _element(value, info):
         return _decimal(value, dtype)
     if dtype.kind in "iu" and type(value) is int:
         bounds = np.iinfo(dtype)
-        # TensorFlow Serving cuts what an int8 can't hold; here it's refused.
+        # TensorFlow Serving truncates an int8 out of range; here it's refused.
         if bounds.min <= value <= bounds.max:
             return value
     raise invalid_argument(
@@ -266,7 +264,7 @@ def _element(value, info):
 
 def _decimal(value, dtype):
     limits = np.finfo(dtype)
-    # An integer of 64 bits has to be exact; others are rounded.
+    # 64-bit integers must be exact; larger ones are rounded.
     exact = 2 ** (limits.nmant + 1)
     is_64_bits = -(2**63) <= value < 2**64
     lossy = isinstance(value, int) and exact <= abs(value) and is_64_bits
@@ -283,8 +281,8 @@ def _decimal(value, dtype):
 def _from_base64(value):
     if not _is_base64(value):
         raise format_error(value, "not formatted correctly for base64 data")
-    # As absl::Base64Unescape has it: padding, "=" or ".", may be left out, but
-    # for a part of it; white space may be put in.
+    # As in absl::Base64Unescape, padding ("=" or ".") must be complete or
+    # missing, and white space is ignored.
     text = re.sub(r"\s", "", value["b64"])
     digits = text.rstrip("=.")
     padding = -len(digits) % 4
@@ -301,7 +299,7 @@ def _is_base64(value):
 
 
 def _is_object(value):
-    """True if it names tensors: an object that isn't base64."""
+    """True for an object that names tensors, not one with base64 data."""
     return isinstance(value, dict) and not _is_base64(value)
 
 
@@ -333,7 +331,7 @@ def _output_rows(outputs, values):
 
 
 def _nested(name, array):
-    """Nested lists of what JSON can say."""
+    """Converts an array to nested lists for JSON."""
     if array.dtype == object:
         convert = _base64 if name.endswith(_BYTES_SUFFIX) else _text
         flat = np.empty(array.size, object)
@@ -345,10 +343,10 @@ def _nested(name, array):
             f"Failed to write JSON value for tensor type: {kind}"
         )
     if array.dtype == np.float32:
-        # By rows, as a number takes 128 bytes as text.
+        # Row by row, as each number takes 128 bytes as NumPy text.
         if array.ndim > 1:
             return [_nested(name, row) for row in array]
-        # The shortest decimal that is the same float32: 0.2, and not
+        # The shortest decimal that rounds to the float32: 0.2, not
         # 0.20000000298.
         return array.astype("U").astype(np.float64).tolist()
     return array.tolist()

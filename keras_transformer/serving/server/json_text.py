@@ -1,7 +1,7 @@
-"""JSON text of the REST API: read, written, and quoted in errors.
+"""JSON text of the REST API: parsing, writing, and quoting in errors.
 
-Bytes that aren't UTF-8 come in and go out as they are, since TensorFlow Serving
-hands them on to the graph and back.
+Invalid UTF-8 is kept in both directions, as TensorFlow Serving passes it to the
+graph and back.
 """
 
 import itertools
@@ -11,36 +11,36 @@ import re
 
 from keras_transformer.contract.status import ServingError, invalid_argument
 
-# Escapes in JSON, but half of a pair of surrogates. Not as a possessive whole:
-# Python before 3.11.5 forgets what such a one looks ahead for.
+# JSON escapes except unpaired surrogates. There is no possessive quantifier, as
+# Python before 3.11.5 ignores lookaheads in it.
 _WHOLE = re.compile(
     r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(?!u[dD][89a-fA-F]).", re.DOTALL
 )
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\n\r"
-# Characters of a value that is shown in an error.
+# Maximum characters of a value in an error.
 _SHOWN = 200
-# Lists and objects in each other. An array has at most 31 axes.
+# Maximum nesting of lists and objects. An array has at most 31 axes.
 _MAX_DEPTH = 100
 _DEPTH = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _OTHERS = bytes(byte for byte in range(256) if byte not in _DEPTH)
 
 
 def parse_body(body: bytes, max_values: int = 2**17) -> dict:
-    """The JSON object of a request.
+    """Parses the JSON object of a request.
 
-    Bytes that aren't UTF-8 are kept as surrogates, since TensorFlow Serving
-    hands them on to the graph. As RapidJSON does there, passes over a byte
-    order mark and whatever follows a NUL after the document, and takes the
-    first value of a name that is given twice.
+    Bytes that aren't UTF-8 are kept as surrogates, as TensorFlow Serving passes
+    them to the graph. Like RapidJSON there, skips a byte order mark and
+    anything after a NUL behind the document, and uses the first value of a
+    duplicate name.
 
     Args:
         body: JSON.
-        max_values: numbers, strings, lists and objects in it.
+        max_values: maximum number of numbers, strings, lists and objects.
 
     Raises:
-        ServingError: INVALID_ARGUMENT: it isn't a JSON object, or there is
-            too much in it.
+        ServingError: INVALID_ARGUMENT: the body isn't a JSON object, or has too
+            many values.
     """
     body = body.removeprefix(_BOM)
     if not body:
@@ -65,7 +65,7 @@ def parse_body(body: bytes, max_values: int = 2**17) -> dict:
 
 
 def to_json(value: object) -> bytes:
-    """JSON in UTF-8; surrogates become the bytes that they were."""
+    """Writes JSON in UTF-8; surrogates become the original bytes."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         return text.encode("utf-8", "surrogateescape")
@@ -74,37 +74,37 @@ def to_json(value: object) -> bytes:
 
 
 def format_error(value: object, reason: str) -> ServingError:
-    """The error of JSON that says something else."""
+    """Creates the error of valid JSON with unexpected content."""
     return invalid_argument(f"JSON Value: {shown(value)} {reason}")
 
 
 def shown(value: object) -> str:
-    """A value in an error, cut where it is long."""
+    """Formats a value for an error, truncated if it is long."""
     text = json.dumps(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _parse_error(reason):
-    """The error of a body that isn't JSON."""
+    """Creates the error of a body that isn't JSON."""
     return invalid_argument(f"JSON Parse error: {reason}")
 
 
 def _check_structure(body, max_values):
     """Refuses many values and deep nesting before the body is parsed.
 
-    Python's parser holds the interpreter until it is done, and for millions of
-    values that takes seconds.
+    Python's parser holds the GIL, and for millions of values it takes seconds.
     """
     opening = body.count(b"[") + body.count(b"{")
     if opening <= _MAX_DEPTH and opening + body.count(b",") < max_values:
-        return  # Even if none of them is in a string.
-    # Of the quotes only those that begin or end a string are left.
+        return  # The counts are upper bounds, as strings count, too.
+    # Keeps only quotes that begin or end a string.
     bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # No more strings than values and their names; what is behind stays.
+    # Removes strings, at most two for each value (it may have a name); further
+    # ones stay and are counted.
     bare = b"".join(bare.split(b'"', 4 * max_values)[::2])
     values = 1 + sum(map(bare.count, (b",", b"[", b"{")))
     brackets = bare.translate(None, _OTHERS)
-    # The loop below keeps the interpreter, too. In JSON half of them opens.
+    # Limits the loop below, too. Half of the brackets in JSON are opening ones.
     if max(values, len(brackets) // 2) > max_values:
         raise invalid_argument(f"The request has more than {max_values} values")
     steps = map(_DEPTH.__getitem__, brackets)
@@ -113,7 +113,7 @@ def _check_structure(body, max_values):
 
 
 def _read(text):
-    """The document that a text holds, up to its end or a NUL."""
+    """Parses the document in a text, up to its end or a NUL."""
     start = len(text) - len(text.lstrip(_SPACE))
     document, end = _DECODER.raw_decode(text, start)
     if "\\u" in text and "\\" in _WHOLE.sub("", text[start:end]):
@@ -132,7 +132,7 @@ def _first_of_each(pairs):
 
 
 def _finite(digits):
-    """A float; `NaN` and `Infinity` are words, and don't come here."""
+    """Parses a finite float; `NaN` and `Infinity` aren't passed here."""
     value = float(digits)
     if math.isinf(value):
         raise ValueError("out of range")

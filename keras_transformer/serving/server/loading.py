@@ -1,8 +1,8 @@
-"""Loading: what is read of a version's folder, whose files may block.
+"""Reading of version folders, whose files may block.
 
-A pipe in a version folder, or a file system that has gone, blocks the thread
-that reads it. Pipes are refused before they are opened; all else is read in
-threads that the server doesn't wait for.
+A pipe in a version folder, or an unavailable network file system, blocks the
+thread that reads it. Pipes are refused before they are opened; everything else
+is read in threads that the server can abandon.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 class PatientCalls:
-    """Calls that may never return, each in a thread of its own.
+    """Runs calls that may never return, each in its own thread.
 
     Args:
-        seconds: that a call is waited for.
+        seconds: time to wait for a call.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -35,15 +35,17 @@ class PatientCalls:
         self._last: dict[str, Future] = {}
 
     def call(self, path: str, function: Callable[..., T], *arguments: Any) -> T:
-        """Calls a function, and returns or raises as it does.
+        """Calls a function, and returns its result or raises its error.
 
         Args:
-            path: that it reads, for the error. While a call for it hangs, there
-                is no second one.
-            function: is called with the arguments.
+            path: the path that it reads, for the error. While a call for a path
+                hangs, no second one starts.
+            function: the function.
+            *arguments: its arguments.
 
         Raises:
-            InputError: it hasn't returned in time, or hangs since before.
+            InputError: the call doesn't return in time, or an earlier one for
+                the path still hangs.
         """
         future = self._last.get(path)
         if future is None or future.done():
@@ -75,7 +77,7 @@ def require_regular_files(folder: str | os.PathLike) -> None:
 
     Raises:
         InputError: names a pipe, a socket or a device.
-        OSError: a folder or file can't be looked at.
+        OSError: a folder or file can't be examined.
     """
     seen = set()
     for path, folders, names in os.walk(os.fspath(folder), followlinks=True):
@@ -87,7 +89,7 @@ def require_regular_files(folder: str | os.PathLike) -> None:
         seen.add(key)
         for name in names:
             file = pathlib.Path(path, name)
-            # One that is missing is found when the version is loaded.
+            # A broken link is reported when the version is loaded.
             if os.path.exists(file) and not stat.S_ISREG(file.stat().st_mode):
                 raise InputError(
                     f"{file}: not a regular file. Accepted: folders and files"
@@ -95,21 +97,22 @@ def require_regular_files(folder: str | os.PathLike) -> None:
 
 
 def stated_data(folder: pathlib.Path, name: str) -> DataConfig | None:
-    """How the data of an export was prepared, if it says so.
+    """Reads the data section of an export's description, if it has one.
 
     Args:
-        folder: of one version.
-        name: of the file with its description.
+        folder: the version folder.
+        name: name of the description's file.
 
     Raises:
-        InputError: the file is damaged: without it markup would be lost.
+        InputError: the file is damaged. It isn't ignored, as the model would
+            get markup without symbols.
     """
     path = folder / name
     return data_of(read_json(path)) if path.is_file() else None
 
 
 def folder_stamp(folder: pathlib.Path) -> tuple:
-    """Times and sizes of all files of a version: one may come late."""
+    """Returns times and sizes of a version's files, to detect changes."""
     stamp = []
     for path in sorted(folder.rglob("*")):
         with contextlib.suppress(OSError):

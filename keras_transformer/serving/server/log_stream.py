@@ -1,7 +1,7 @@
 """Non-blocking log stream, in place of `sys.stderr`.
 
-A pipe takes 64 KiB; a thread that writes more waits for its reader, with all
-locks that it holds.
+A pipe has a buffer of 64 KiB; a thread that writes more blocks until the reader
+continues, while it holds its locks.
 """
 
 import contextlib
@@ -14,37 +14,38 @@ import threading
 import time
 from collections.abc import Iterator
 
-# Not one of TensorFlow Serving's, which has no such log.
+# Metric of this package; TensorFlow Serving has no such log.
 DROPPED_LINES = ":keras_transformer:serving:log_lines_dropped"
-# Bytes of lines that wait to be written.
+# Maximum bytes of queued lines.
 _CAPACITY = 4 * 2**20
-_TICK = 0.01  # seconds between two looks whether all is written
+_TICK = 0.01  # seconds between checks whether everything is written
 
 
 class LogStream(io.TextIOBase):
-    """Text stream whose lines a thread writes, so that no writer waits.
+    """Text stream whose lines are written by a thread, so writers don't block.
 
-    Where nothing reads what it wrote, such as from a full pipe, the queue
-    fills; lines that have no room in it are dropped and counted.
+    If the file's reader stalls, the queue fills; lines that don't fit in it are
+    dropped and counted.
 
     Args:
-        descriptor: of the file to write to. It is duplicated, not closed.
+        descriptor: descriptor of the file to write to. It is duplicated, not
+            closed.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = os.dup(descriptor)
-        self._beginning = threading.local()  # of a line, each thread's own
-        # Both can be entered again: Python may warn at any moment.
+        self._beginning = threading.local()  # of each thread's line
+        # Both are reentrant, as Python may emit a warning at any moment.
         self._lock = threading.RLock()
         self._queue: queue.SimpleQueue = queue.SimpleQueue()
-        self._bytes = 0  # of lines, with the one that is being written
+        self._bytes = 0  # of queued lines and the one being written
         self._dropped = 0
         threading.Thread(
             target=self._keep_writing, name="log", daemon=True
         ).start()
 
     def write(self, text: str) -> int:
-        """Queues the lines that are complete with it."""
+        """Queues the lines that the text completes."""
         text_so_far = getattr(self._beginning, "text", "") + text
         *lines, self._beginning.text = text_so_far.split("\n")
         for line in lines:
@@ -52,18 +53,18 @@ class LogStream(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """True: `io` asks."""
+        """True; called by `io`."""
         return True
 
     def dropped(self) -> int:
-        """The number of lines that were dropped so far."""
+        """Returns the number of lines dropped so far."""
         return self._dropped
 
     def wait(self, seconds: float) -> bool:
-        """Waits until all is written, or so long.
+        """Waits until all lines are written, at most `seconds`.
 
         Returns:
-            True if all is.
+            True if all lines are written.
         """
         end = time.monotonic() + seconds
         while self._bytes and time.monotonic() < end:
@@ -85,18 +86,18 @@ class LogStream(io.TextIOBase):
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             with self._lock:
-                # A full disk, or a reader that has gone, costs lines only.
+                # A full disk or a closed pipe only loses lines.
                 self._dropped += bool(rest)
                 self._bytes -= len(line)
 
 
 @contextlib.contextmanager
 def unblocked_stderr() -> Iterator[LogStream]:
-    """Keeps this process from waiting for the reader of its stderr.
+    """Keeps a stalled reader of stderr from blocking this process.
 
-    `sys.stderr` is a `LogStream`, for logging, warnings and tracebacks, too.
-    For code in C++ the descriptor itself doesn't wait, where it is a pipe or
-    a terminal: what it writes then is lost.
+    Replaces `sys.stderr` with a `LogStream`, also for logging, warnings and
+    tracebacks. For C++ code the descriptor becomes non-blocking if it is a
+    pipe or a terminal: writes that would block are lost.
 
     Yields:
         the stream.
@@ -118,13 +119,14 @@ def unblocked_stderr() -> Iterator[LogStream]:
 
 
 def _impatient_copy(descriptor):
-    """The same file opened without blocking; None if that can't be."""
+    """Opens a descriptor's file again as non-blocking; None if impossible."""
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
         return None
     flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
     try:
-        # O_NONBLOCK of the descriptor would be set for all that share it.
+        # Setting O_NONBLOCK on the descriptor would affect all processes that
+        # share it.
         return os.open(f"/proc/self/fd/{descriptor}", flags)
     except OSError:
         return None

@@ -1,7 +1,7 @@
-"""Masking: requests of texts with markup, for models that have symbols for it.
+"""Masking of markup in requests, for models that have symbols for it.
 
-Texts that have symbols already, as those of the project's client, stay as they
-are: TensorFlow Serving, which masks nothing, is asked so.
+Texts that have symbols already stay unchanged. The package's client sends such
+texts, as TensorFlow Serving doesn't mask markup.
 """
 
 import re
@@ -24,7 +24,7 @@ _LEAST_ROWS = 64
 
 
 def masked_pairs(inputs: dict, placeholders: tuple[str, ...]) -> dict:
-    """The inputs of a signature that scores, with symbols in place of markup.
+    """Replaces markup with symbols in inputs of the signature `score`.
 
     Args:
         inputs: `text` and `translation`, arrays of bytes.
@@ -36,7 +36,7 @@ def masked_pairs(inputs: dict, placeholders: tuple[str, ...]) -> dict:
         for name in names
     ]
     if len(sides[0]) != len(sides[1]):
-        return inputs  # Which is refused.
+        return inputs  # The graph refuses them.
     pairs = mask_pairs(zip(*sides, strict=True), placeholders)
     columns = zip(*pairs, strict=True) if pairs else ((), ())
     return {
@@ -46,9 +46,9 @@ def masked_pairs(inputs: dict, placeholders: tuple[str, ...]) -> dict:
 
 
 def masked_texts(inputs: dict, placeholders: tuple[str, ...]) -> dict:
-    """The inputs of a signature that aligns, as `run_masked` translates them.
+    """Replaces markup in inputs of the signature `align`, as `run_masked`.
 
-    A text of so many marks that it is translated in parts stays as it is.
+    A text with so many marks that it is translated in parts stays unchanged.
 
     Args:
         inputs: `text`, array of bytes `(B,)`.
@@ -69,16 +69,17 @@ def run_masked(
     outputs: tuple,
     placeholders: tuple[str, ...],
 ) -> dict:
-    """Runs a signature that translates, with symbols in place of markup.
+    """Runs a translating signature with symbols in place of markup.
 
     Args:
-        run: runs it, from inputs and names of outputs to arrays by name.
+        run: function that runs the signature, from inputs and names of outputs
+            to arrays by name.
         inputs: `text`, array of bytes `(B,)`.
-        outputs: names of the requested ones; all if there are none.
+        outputs: names of the requested outputs; empty: all of them.
         placeholders: regular expressions of markup.
 
     Returns:
-        as `run`.
+        arrays by name, as from `run`.
     """
     lines = [text.decode("utf-8", "replace") for text in inputs[layout.TEXT]]
     own = [_is_masked(line, placeholders) for line in lines]
@@ -86,7 +87,8 @@ def run_masked(
     if not MaskedLines(rest, placeholders).has_marks:
         return run(inputs, outputs)
     kept = [line for line, is_own in zip(lines, own, strict=True) if is_own]
-    # A text with many marks is many parts: no more at once than were asked for.
+    # Texts with many marks have many parts, so these run in batches of the
+    # request's size.
     size = max(_LEAST_ROWS, len(lines))
     ran: list[dict] = []
 
@@ -109,7 +111,8 @@ def run_masked(
     unmasked = iter(with_terms(rest, found, forced))
     following = iter(results[count:])
     answers = [next(following if is_own else unmasked) for is_own in own]
-    # A row, for the shapes of what there is nothing of, as of markup alone.
+    # If all texts are markup alone, a row is run for the outputs' names and
+    # shapes.
     like = ran[0] if ran else run({layout.TEXT: _encoded([""])}, ())
     nbest = like.get(layout.TRANSLATIONS)
     arrays = outputs_of(answers, None if nbest is None else nbest.shape[1])
@@ -117,7 +120,7 @@ def run_masked(
 
 
 def _is_masked(line, placeholders):
-    """True if a text has symbols of markup, and no other markup."""
+    """True if a text's only markup are symbols, and it has some."""
     symbols = len(re.findall(SYMBOL, re.sub(ANNOTATION, "", line)))
     return symbols > 0 and symbols == len(find_marks(line, placeholders))
 

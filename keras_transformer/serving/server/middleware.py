@@ -1,9 +1,9 @@
-"""Middleware of REST: refuses wrong requests, and records each one.
+"""Middleware of REST: refuses invalid requests, and records all requests.
 
-Refused is what is wrong before any endpoint is looked for: the target, the
-method, the host. Under DNS rebinding the owner of a domain has it resolve to
-this machine, so that a page of that domain may read the server's answers; its
-requests name the domain as their host.
+Targets, methods and hosts are checked before routing. The check of the host
+prevents DNS rebinding: the owner of a domain makes it resolve to this machine,
+so that a page of that domain could read the server's answers; its requests have
+the domain as their host.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from keras_transformer.serving.server.monitoring import Entry
 
 # TensorFlow Serving answers 501 to others, and 400 or 404 to most of these.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
-# Statuses of requests of which not all is read.
+# Statuses of requests whose bodies aren't read completely.
 _UNREAD = (408, 413)
 # Source: RFC 3986, 3.3 to 3.5. TensorFlow Serving refuses other targets, too.
 _CHARACTER = r"[\w.~!$&'()*+,;=:@/-]|%[0-9a-fA-F]{2}"
@@ -40,33 +40,34 @@ _PATH = re.compile(
     rf"(?:#(?:{_CHARACTER}|\?)*+)?",
     re.ASCII,
 )
-# Port and brackets of an address are no part of the name.
+# The name is without the port and the brackets of an address.
 _HOST = re.compile(r"\[([^\[\]]*)\](?::\d*)?|([^:\[\]]*)(?::\d*)?")
 _NAME = re.compile(r"(\*?\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\*")
-# Types of a form, which a page may send anywhere.
+# Content types of forms, which pages may send to other sites.
 _FORMS = (
     "",
     "application/x-www-form-urlencoded",
     "multipart/form-data",
     "text/plain",
 )
-# Characters of a target and of a host that are kept.
+# Characters kept of a target and of a host.
 _SHOWN, _HOST_SHOWN = 1000, 100
 
 
 class AllowedHosts:
     """Hosts that requests may name.
 
-    Addresses can't be made to mean another machine, and `localhost` and names
-    below it mean this one: they are always accepted, and so is a request that
-    names no host, as no browser sends it.
+    Always accepted are addresses, as DNS can't redirect them, `localhost` and
+    names below it, which mean this machine, and requests without a host, which
+    browsers don't send.
 
     Args:
-        names: accepted, in any case; ".example.com" and "*.example.com" are
-            all names below it, "*" is any name.
+        names: accepted names, case-insensitive; ".example.com" and
+            "*.example.com" match all names below example.com, "*" matches any
+            name.
 
     Raises:
-        InputError: one is no name of a host.
+        InputError: a name isn't a valid host name.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -84,10 +85,10 @@ class AllowedHosts:
         """Refuses a request for another host.
 
         Args:
-            host: as in the header `Host`, with or without a port.
+            host: the header `Host`, with or without a port.
 
         Raises:
-            ServingError: PERMISSION_DENIED.
+            ServingError: PERMISSION_DENIED: the host isn't accepted.
         """
         match = _HOST.fullmatch(host)
         name = (match[1] or match[2] or "") if match else host
@@ -108,15 +109,15 @@ class AllowedHosts:
 
 
 def default_hosts(bound_to: str, host: str) -> tuple[str, ...]:
-    """Names that are accepted where none are given.
+    """Returns the accepted hosts if none are configured.
 
     Args:
         bound_to: address that the server listens on.
-        host: by which that was named.
+        host: name or address that `bound_to` was resolved from.
 
     Returns:
-        this machine's names, if only it can ask; otherwise any name, as those
-        that the network has for this machine aren't known.
+        this machine's names, if only this machine can connect; otherwise any
+        name, as the network's names for this machine aren't known.
     """
     if not ipaddress.ip_address(bound_to.partition("%")[0]).is_loopback:
         return ("*",)
@@ -130,7 +131,7 @@ class Middleware:
     Args:
         app: the next application.
         core: the parts that answer requests.
-        hosts: that may be asked.
+        hosts: the hosts that requests may name.
     """
 
     def __init__(self, app: ASGIApp, core: Core, hosts: AllowedHosts) -> None:
@@ -141,7 +142,7 @@ class Middleware:
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Answers a request as the application does, and records it."""
+        """Passes a request to the application, and records it."""
         method, state = scope["method"], scope["state"]
         host, path = split_target(state["target"].decode("ascii", "replace"))
         entry = Entry(
@@ -150,7 +151,7 @@ class Middleware:
             path=path[:_SHOWN],
             peer=(scope.get("client") or [""])[0],
         )
-        # Names are matched as they are sent: one may hold an escaped slash.
+        # Paths are matched unescaped, as a name may have an escaped slash.
         scope.update(path=path, state={**state, "entry": entry})
         is_scrape = path == METRICS_PATH and method in ("GET", "HEAD")
 
@@ -160,7 +161,7 @@ class Middleware:
                 length = dict(message["headers"]).get(b"content-length", 0)
                 entry.bytes_out = int(length)
                 if broken := scope["state"].get("broken"):
-                    # It has been answered already.
+                    # The protocol has answered the request already.
                     entry.status = broken.http_status
                     entry.code, entry.error = broken.code, broken.message
                 entry.end()
@@ -171,18 +172,18 @@ class Middleware:
         try:
             self._check(scope, host)
             await self._app(scope, receive, record_and_send)
-        # Whatever it is, the client gets an answer without a traceback.
+        # The client gets an answer without a traceback for any error.
         except (Exception, asyncio.CancelledError) as error:
             if entry.status is not None:
                 raise
             if isinstance(error, asyncio.CancelledError):
-                # The time that the server gives to those in flight is over.
+                # The time for requests in flight of a stopping server is over.
                 error = admission.server_stopping()
             response = _error_response(Request(scope), error)
             await response(scope, receive, record_and_send)
 
     def _check(self, scope, host):
-        """Refuses what no endpoint is to see."""
+        """Refuses requests with an invalid host, method or target."""
         method, path = scope["method"], scope["path"]
         headers = {k: v.decode("latin-1").lower() for k, v in scope["headers"]}
         host = host or headers.get(b"host", "")
@@ -202,16 +203,16 @@ class Middleware:
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """The host that a request's target names, and its path with the query.
+    """Splits a request's target into host and path.
 
-    Of the API, the query is a part of what is asked for, as in TensorFlow
-    Serving; of all else it is left out. Source: RFC 9112, 3.2.
+    Paths of the API keep their query, as in TensorFlow Serving; other paths
+    lose it. Source: RFC 9112, 3.2.
 
     Args:
-        target: as it was sent.
+        target: the target as it was sent.
 
     Returns:
-        "" for the host of what isn't absolute.
+        host and path; the host is "" if the target isn't absolute.
     """
     host = ""
     absolute = re.match(r"https?://([^/?#]*)", target, re.IGNORECASE)
@@ -225,17 +226,17 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def malformed(method: str, path: str) -> ServingError:
-    """The error of a request for what there can't be."""
+    """Creates the error of a request with an invalid path or method."""
     return invalid_argument(f"Malformed request: {method[:40]} {path[:_SHOWN]}")
 
 
 def error_body(error: ServingError) -> bytes:
-    """The body of the answer to a request that failed."""
+    """Writes the body of the answer to a failed request."""
     return to_json({"error": error.message})
 
 
 def _error_response(request, error):
-    """The answer to a request that failed, noted in its entry."""
+    """Creates the answer to a failed request, and adds it to the entry."""
     error = as_serving_error(error)
     entry = request.state.entry
     entry.code, entry.error = error.code, error.message
@@ -248,13 +249,13 @@ def _error_response(request, error):
 
 
 def _is_foreign_form(headers, host):
-    """True if a page of another site sends what a form could.
+    """True if a page of another site sends a form.
 
-    It gets no answer, but what it asks for would be computed. Before a script
-    sends JSON the browser asks by a preflight request, which isn't allowed.
+    The page couldn't read the answer, but the server would compute it. Scripts
+    that send JSON need a preflight request, which isn't allowed.
     """
     if b"origin" not in headers:
-        return False  # It isn't a browser's.
+        return False  # Browsers send it with every POST.
     own = headers[b"origin"].partition("://")[2] == host.lower()
     kind = headers.get(b"content-type", "").partition(";")[0].strip()
     return not own and kind in _FORMS

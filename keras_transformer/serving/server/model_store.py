@@ -1,7 +1,7 @@
-"""Model store: the models in memory, kept as the folders on disk are.
+"""Model store: keeps the models in memory in sync with the folders on disk.
 
-A version is loaded, handed to requests, and unloaded when the last one of them
-is answered.
+A version is loaded, used by requests, and unloaded when the last of them is
+answered.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from keras_transformer.serving.server.servable import Servable
 
 
-# Seconds that a poll waits for a version before it goes on without it, and for
-# a look at what is on disk.
+# Seconds that a poll waits for a version to load before it continues, and for
+# reading folders on disk.
 _PATIENCE, _LOOK_PATIENCE = 30.0, 10.0
-# Of a version that can't be loaded, and seconds before each. It is also tried
-# again whenever its files change.
+# Retries of a version that failed to load, and seconds before each. It is also
+# retried whenever its files change.
 _MAX_RETRIES, _RETRY_SECONDS = 5, 60.0
-# Of a loop that waits for several things.
+# Seconds between the checks of a loop with several conditions.
 _TICK = 0.05
 
 
@@ -44,16 +44,16 @@ class StoredVersion:
 
     Attributes:
         version: its number.
-        folder: of the version.
+        folder: the version folder.
         state: a `VersionState`.
-        error: why it ended, a `ServingError`; None if all is well.
-        servable: loaded model; None before and after.
-        in_flight: requests that use it.
-        attempts: how often its loading has failed.
-        retry_at: when it is tried again, of `time.monotonic`, seconds.
-        stamp: of its files when they were last loaded, to see a change.
-        thread: that loads it or did so; it may hang.
-        load_until: when its loading has to be done, of `time.monotonic`.
+        error: why it ended, a `ServingError`; None if there is no error.
+        servable: the loaded model; None before and after.
+        in_flight: number of requests that use it.
+        attempts: how often loading has failed.
+        retry_at: time of the next retry in seconds, as of `time.monotonic`.
+        stamp: `folder_stamp` of the last load, to detect changes.
+        thread: the thread that loads or loaded it; it may hang.
+        load_until: time by which it must be loaded, as of `time.monotonic`.
     """
 
     version: int
@@ -69,13 +69,13 @@ class StoredVersion:
     load_until: float = 0.0
 
     def gives_way_to(self, folder: pathlib.Path) -> bool:
-        """True if another folder of its number is to be loaded instead.
+        """True if a new `StoredVersion` should replace this one.
 
-        It is once this one has been unloaded, or has failed to load and the
-        folder is another than its own.
+        That is the case if this one has been unloaded, or if it has failed to
+        load, doesn't hang, and the version has another folder now.
 
         Args:
-            folder: of the version now.
+            folder: the current folder of the version.
         """
         if self.state is not VersionState.END:
             return False
@@ -83,24 +83,24 @@ class StoredVersion:
         return self.error is None or (folder != self.folder and not hangs)
 
     def is_due(self, stamp: tuple | None) -> bool:
-        """True if it is to be loaded now.
+        """True if the version should be loaded now.
 
         Args:
-            stamp: of its files as they are; needed once it has failed.
+            stamp: the current `folder_stamp`; required if loading has failed.
         """
         if self.state is not VersionState.END:
             return self.state is VersionState.START
         if self.thread is not None and self.thread.is_alive():
-            return False  # Its files block: others would hang, too.
+            return False  # Its files block; another thread would hang, too.
         if stamp != self.stamp:
-            # Someone has repaired it, or a copy is more complete.
+            # It was repaired, or copying it has progressed.
             self.attempts = 0
             return True
         waited = time.monotonic() >= self.retry_at
         return waited and self.attempts <= _MAX_RETRIES
 
     def fail(self, error: ServingError) -> None:
-        """Ends it, until it is tried again."""
+        """Ends the version with an error and schedules a retry."""
         self.state, self.error = VersionState.END, error
         self.attempts += 1
         self.retry_at = time.monotonic() + _RETRY_SECONDS
@@ -109,7 +109,7 @@ class StoredVersion:
         """Ends the version if it is unloading and no request uses it.
 
         Returns:
-            the servable to close, once the lock is given back; or None.
+            the servable to close after the lock is released; or None.
         """
         if self.state is not VersionState.UNLOADING or self.in_flight:
             return None
@@ -119,14 +119,14 @@ class StoredVersion:
 
 
 class Handle:
-    """The right to use a servable, until it is released.
+    """Handle of a servable, which stays loaded until the handle is released.
 
     Args:
         state: a `StoredVersion`, AVAILABLE.
-        lock: that guards it, held by the caller.
+        lock: the lock that guards it, held by the caller.
 
     Attributes:
-        servable: to run.
+        servable: the servable.
     """
 
     def __init__(self, state: StoredVersion, lock: threading.Lock) -> None:
@@ -137,7 +137,7 @@ class Handle:
         state.in_flight += 1
 
     def release(self) -> None:
-        """Gives the right back; further calls do nothing."""
+        """Releases the servable; further calls do nothing."""
         with self._lock:
             if self._released:
                 return
@@ -155,19 +155,19 @@ class Handle:
 
 
 class ModelStore:
-    """Loads versions, hands them to requests, and unloads them.
+    """Loads versions, provides them to requests, and unloads them.
 
-    A new version is loaded before an old one is unloaded, and an old one
-    stays until its last request is answered. Where no version that is to be
-    served can be loaded, the old one stays.
+    A new version is loaded before an old one is unloaded, and an old one stays
+    until its last request is answered. If none of the versions to serve can be
+    loaded, the old one stays.
 
     Args:
-        source: returns the `ModelConfig`s; asked at every poll.
-        load: `(name, version, folder)` to a servable, with `run`,
-            `signatures` and `close`.
-        poll_seconds: between two polls of the folders; 0: one poll only.
-        load_seconds: given to a version to be loaded.
-        log: takes a line for each event.
+        source: function that returns the `ModelConfig`s; called at every poll.
+        load: function from `(name, version, folder)` to a servable, with
+            `run`, `signatures` and `close`.
+        poll_seconds: seconds between polls of the folders; 0: only one poll.
+        load_seconds: time limit for loading a version.
+        log: called with a line for each event.
     """
 
     def __init__(
@@ -195,10 +195,10 @@ class ModelStore:
         )
 
     def start(self) -> None:
-        """Loads what is there, then polls in a thread.
+        """Loads the versions, then polls in a thread.
 
-        It waits until each model has a version or none that is being loaded;
-        where it won't poll again, until all are loaded.
+        Waits until each model has an available version, or none that is still
+        loading; without further polls, until no version is loading.
         """
         self.poll()
         polls = self._poll_seconds > 0
@@ -210,9 +210,9 @@ class ModelStore:
             self.poll()
 
     def poll(self) -> None:
-        """Reads the folders once, and loads and unloads.
+        """Reads the folders once, and loads and unloads versions.
 
-        Errors are logged and kept as states: the next poll tries again.
+        Errors are logged and stored in the states; the next poll retries.
         """
         try:
             source = self._calls.call("the models' file", self._source)
@@ -237,11 +237,12 @@ class ModelStore:
     def acquire(
         self, name: str, version: int | None = None, label: str = ""
     ) -> Handle:
-        """The right to use a version: one by number or label, or the latest.
+        """Acquires a version: by number or label, or the latest.
 
         Raises:
             ServingError: NOT_FOUND: no such version is available;
-                INVALID_ARGUMENT: no such label.
+                INVALID_ARGUMENT: there is no such label, or both a version and
+                a label are given.
         """
         with self._lock:
             version = self._by_label(name, version, label)
@@ -266,10 +267,11 @@ class ModelStore:
     def states(
         self, name: str, version: int | None = None, label: str = ""
     ) -> list[tuple[int, VersionState, ServingError | None]]:
-        """Number, state and error of a model's versions, the highest first.
+        """Lists number, state and error of a model's versions, highest first.
 
         Raises:
-            ServingError: NOT_FOUND: there is no such model or version.
+            ServingError: NOT_FOUND: there is no such model or version;
+                INVALID_ARGUMENT: see `acquire`.
         """
         with self._lock:
             self._end_late()
@@ -287,17 +289,17 @@ class ModelStore:
         )
 
     def names(self) -> list[str]:
-        """Names of all configured models."""
+        """Returns the names of all configured models."""
         with self._lock:
             return sorted(self._configs)
 
     def is_available(self, name: str) -> bool:
-        """True if a version of the model takes requests."""
+        """True if a version of the model is available."""
         with self._lock:
             return bool(self._available(name))
 
     def in_flight(self) -> int:
-        """Number of requests that use a version."""
+        """Returns the number of requests that use a version."""
         with self._lock:
             return sum(
                 state.in_flight
@@ -306,10 +308,10 @@ class ModelStore:
             )
 
     def close(self, seconds: float = 10.0) -> None:
-        """Stops polling and unloads everything that no request uses.
+        """Stops polling and unloads all versions that no request uses.
 
         Args:
-            seconds: that it may take. What hangs by then is left alone.
+            seconds: time limit. Threads that hang are abandoned then.
         """
         end = time.monotonic() + seconds
         self._stop.set()
@@ -324,7 +326,7 @@ class ModelStore:
             self._unload_all_but(name, [])
 
     def _is_waited_for(self, name, polls):
-        """True if the server can't start before a version is loaded."""
+        """True if the server must wait for one of a model's versions."""
         with self._lock:
             self._end_late()
             states = [s.state for s in self._models[name].values()]
@@ -333,7 +335,7 @@ class ModelStore:
         return VersionState.LOADING in states
 
     def _end_late(self):
-        """Ends versions whose time to be loaded is over; the lock is held."""
+        """Ends versions that exceed their time to load; requires the lock."""
         message = f"It wasn't loaded after {self._load_seconds:g} s"
         for name, states in self._models.items():
             for number, state in states.items():
@@ -343,7 +345,7 @@ class ModelStore:
                     self._log(f"{name} {number}: not loaded: {state.error}")
 
     def _by_label(self, name, version, label):
-        """The version that is meant, None for the latest; the lock is held."""
+        """Returns a version, None for the latest; requires the lock."""
         if not label:
             return version
         if version is not None:
@@ -359,16 +361,16 @@ class ModelStore:
         return labels[label]
 
     def _available(self, name):
-        """The versions that take requests, with the lock held."""
+        """Returns the available versions; requires the lock."""
         states = self._models.get(name, {}).items()
         return {
             number for number, s in states if s.state is VersionState.AVAILABLE
         }
 
     def _move_labels(self, config):
-        """Lets labels name what they can, with the lock held.
+        """Moves labels to their configured versions; requires the lock.
 
-        One that is in use moves to no version that doesn't answer.
+        A label that names a version already moves to available ones only.
         """
         before = self._labels.get(config.name, {})
         available = self._available(config.name)
@@ -383,7 +385,7 @@ class ModelStore:
         while not self._stop.wait(self._poll_seconds):
             try:
                 self.poll()
-            # Whatever it was, the next poll may succeed.
+            # The next poll may succeed after any error.
             except Exception as error:
                 self._log(f"polling failed: {as_serving_error(error)}")
 
@@ -404,7 +406,7 @@ class ModelStore:
         with self._lock:
             self._move_labels(config)
             ready = not self._available(config.name).isdisjoint(served)
-            # One that a label still names stays until that can move.
+            # A version stays as long as a label still names it.
             named = self._labels[config.name].values()
         if ready or not served:
             self._unload_all_but(config.name, [*served, *named])
@@ -416,7 +418,7 @@ class ModelStore:
                 states[version] = StoredVersion(version, folder)
             state = states[version]
         try:
-            # Of one that wasn't loaded: its files may have changed.
+            # The files of a version that failed to load may have changed.
             stamp = None
             if state.error:
                 stamp = self._calls.call(str(folder), folder_stamp, folder)
@@ -445,7 +447,7 @@ class ModelStore:
         try:
             state.stamp = folder_stamp(state.folder)
             servable = self._load(name, state.version, state.folder)
-        # TensorFlow has a different error for every damage.
+        # TensorFlow raises a different error for each kind of damage.
         except Exception as error:
             failure = as_serving_error(error)
         with self._lock:

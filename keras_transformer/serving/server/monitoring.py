@@ -1,8 +1,8 @@
 """Monitoring: metrics in Prometheus' text format, and a log of requests.
 
-The log has a line of JSON for each request, without what it said. The
-metrics' names are TensorFlow Serving's, which begin with a colon and have no
-`_total`, so that its dashboards and alerts fit. Source: the exposition format
+The log has a line of JSON for each request, by default without its text. The
+metrics have TensorFlow Serving's names, with a leading colon and without
+`_total`, so that its dashboards and alerts work. Source: the exposition format
 0.0.4 of Prometheus.
 """
 
@@ -20,8 +20,7 @@ from typing import Any
 from keras_transformer.contract.status import Code, shortened
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# Upper ends of the buckets, in microseconds: 10 x 1.8^n, as TensorFlow
-# Serving's.
+# Upper bounds of buckets in microseconds: 10 x 1.8^n, as in TensorFlow Serving.
 _LATENCIES = tuple(10 * 1.8**power for power in range(33))
 _BATCH_SIZES = tuple(2.0**power for power in range(15))
 
@@ -30,12 +29,12 @@ _REQUEST_LATENCY = ":tensorflow:serving:request_latency"
 _RUNTIME_LATENCY = ":tensorflow:serving:runtime_latency"
 _BATCH_SIZE = ":tensorflow:serving:batching_session:processed_batch_size"
 _QUEUING_LATENCY = ":tensorflow:serving:batching_session:queuing_latency"
-# Bytes of a name or a message in a line of the log.
+# Maximum bytes of a string in a line of the log.
 _LONGEST_FIELD = 1000
 
 
 class Metrics:
-    """Counters and histograms since the start; safe among threads."""
+    """Counters and histograms since the start. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,25 +43,25 @@ class Metrics:
         self._read: dict = {}
 
     def follow(self, name: str, read: Callable[[], int]) -> None:
-        """Shows a number that is counted elsewhere.
+        """Adds a counter whose value is counted elsewhere.
 
         Args:
-            name: of the counter.
-            read: returns the number.
+            name: the counter's name.
+            read: function that returns the value.
         """
         self._read[name] = read
 
     def request(
         self, model: str, api: str, entry: str, code: Code, seconds: float
     ) -> None:
-        """Counts a request that was answered.
+        """Counts an answered request.
 
         Args:
-            model: its name, one that is served: others would grow the page.
+            model: name of a served model; arbitrary names would grow the page.
             api: "Predict" or another method.
             entry: "REST" or "GRPC".
             code: `Code` of the answer.
-            seconds: that it took.
+            seconds: duration of the request.
         """
         counter = (("model_name", model), ("status", code.name))
         labels = (("model_name", model), ("API", api), ("entrypoint", entry))
@@ -74,13 +73,13 @@ class Metrics:
     def batch(
         self, model: str, rows: int, seconds: float, waits: list[float]
     ) -> None:
-        """Counts a run of the graph.
+        """Counts a run of a batch.
 
         Args:
-            model: its name.
-            rows: of the batch.
-            seconds: that it took.
-            waits: seconds that its requests were queued before.
+            model: the model's name.
+            rows: number of rows in the batch.
+            seconds: duration of the run.
+            waits: seconds that each of its requests was queued.
         """
         labels = (("model_name", model),)
         with self._lock:
@@ -90,7 +89,7 @@ class Metrics:
             self._observe(_BATCH_SIZE, labels, _BATCH_SIZES, rows)
 
     def page(self) -> str:
-        """All of it, as Prometheus reads it."""
+        """Returns all metrics in Prometheus' text format."""
         with self._lock:
             lines: list = []
             for (name, labels), value in sorted(self._counters.items()):
@@ -113,26 +112,26 @@ class Metrics:
 
 @dataclasses.dataclass
 class Entry:
-    """A request and how it was answered.
+    """A request and its answer, as they are logged.
 
     Attributes:
-        entry: point of entry, "REST" or "GRPC". The log's key, so it stays.
+        entry: entry point, "REST" or "GRPC". The name is a key of the log.
         api: "Predict", "GetModelStatus" and so on.
-        peer: address of the client.
-        method: of HTTP; "" for gRPC.
-        path: that was asked for.
-        model: its name.
-        version: that answered, or was asked for.
+        peer: the client's address.
+        method: HTTP method; "" for gRPC.
+        path: the requested path; "" for gRPC.
+        model: the model's name.
+        version: the version that answered, or the requested one.
         signature: name of the signature.
-        rows: of the inputs.
+        rows: number of rows of the inputs.
         bytes_in: size of the body.
         bytes_out: size of the answer.
         code: `Code` of the answer.
-        status: HTTP's; None for gRPC.
-        error: message of an error; it may quote the request.
-        text: the request's strings, kept only where they are logged.
-        began: of `time.perf_counter`, seconds.
-        seconds: that it took.
+        status: HTTP status; None for gRPC.
+        error: error message, which may quote the request.
+        text: the request's strings, only if they are logged.
+        began: start time in seconds, as of `time.perf_counter`.
+        seconds: duration of the request.
     """
 
     entry: str
@@ -154,7 +153,7 @@ class Entry:
     seconds: float = 0.0
 
     def end(self) -> None:
-        """Takes the time."""
+        """Sets the duration."""
         self.seconds = time.perf_counter() - self.began
 
 
@@ -162,9 +161,9 @@ class AccessLog:
     """Writes entries as lines of JSON to stderr.
 
     Args:
-        enabled: False writes nothing.
-        with_text: also the requests' strings, and the messages of errors,
-            which may quote them.
+        enabled: bool, whether to write anything.
+        with_text: bool, whether to also write the requests' strings, and error
+            messages, which may quote them.
     """
 
     def __init__(self, enabled: bool = True, with_text: bool = False) -> None:
@@ -173,7 +172,7 @@ class AccessLog:
         self._lock = threading.Lock()
 
     def write(self, entry: Entry) -> None:
-        """Writes an entry; fields that say nothing are left out."""
+        """Writes an entry without its empty fields."""
         if not self._enabled:
             return
         now = datetime.datetime.now(datetime.UTC)
@@ -191,7 +190,7 @@ class AccessLog:
             line.pop("error", None)
             line.pop("text", None)
         text = json.dumps(line)
-        # Requests are answered where the log can't be written, too.
+        # Failing to write the log must not fail the request.
         with self._lock, contextlib.suppress(OSError):
             print(text, file=sys.stderr, flush=True)
 
@@ -218,7 +217,7 @@ class _Histogram:
 
 
 def _head(lines, name, kind):
-    """The line of a metric's type, once before all of its values."""
+    """Adds the line of a metric's type, unless it is there already."""
     line = f"# TYPE {name} {kind}"
     if line not in lines:
         lines.append(line)

@@ -1,4 +1,4 @@
-"""Terms of a request: its field "glossary", which TensorFlow Serving lacks."""
+"""Terms of a request: its field "glossary", unknown to TensorFlow Serving."""
 
 from __future__ import annotations
 
@@ -28,22 +28,26 @@ def annotated_inputs(
     limits: Limits,
     deadline: float,
 ) -> Mapping[str, np.ndarray]:
-    """The inputs of a request that has a glossary, its terms annotated.
+    """Annotates the terms of a request's glossary in its inputs.
 
     Args:
-        document: the request: its glossary is a list of pairs of a term and
-            the translation that is wanted, "" for a term that stays.
-        signature: its signature.
-        inputs: arrays by name, as the request has them.
-        has_terms: whether the model has learned of terms.
-        placeholders: regular expressions of markup, in which no term is.
-        limits: of the texts, before and after.
-        deadline: of the request, by `time.monotonic`, seconds.
+        document: the request. Its glossary is a list of pairs of a term and
+            the requested translation, "" for a term to keep.
+        signature: name of the signature.
+        inputs: arrays by name.
+        has_terms: True if the model was trained with annotated terms.
+        placeholders: regular expressions of markup, in which terms aren't
+            searched for.
+        limits: limits of the texts, before and after annotation.
+        deadline: time in seconds, as of `time.monotonic`.
+
+    Returns:
+        the inputs with annotated texts.
 
     Raises:
-        ServingError: DEADLINE_EXCEEDED: it has passed.
-        ServingError: INVALID_ARGUMENT: the glossary isn't as accepted, the
-            signature or the model takes none, or a text is too long.
+        ServingError: DEADLINE_EXCEEDED: the deadline has passed.
+        ServingError: INVALID_ARGUMENT: the glossary is invalid, the signature
+            or the model doesn't support it, or a text is too long.
     """
     terms = document[_FIELD]
     if not isinstance(terms, list) or len(terms) > _MOST_TERMS:
@@ -69,6 +73,7 @@ def annotated_inputs(
         line = text.decode("utf-8", "surrogateescape")
         line = annotated(line, glossary.find(line, placeholders))
         found[index] = line.encode("utf-8", "surrogateescape")
-        # Each by itself: all of them might take hundreds of times the memory.
+        # Checked one by one, as all annotated texts together may be hundreds of
+        # times larger.
         limits.check({layout.TEXT: np.asarray(found[index], object)})
     return {**inputs, layout.TEXT: found}

@@ -1,7 +1,7 @@
 """REST API of TensorFlow Serving, as Starlette routes.
 
-Paths are matched as they are sent; a refusal is a `ServingError`, which
-`middleware` turns into the contract's answer.
+Paths are matched as they are sent. Requests are refused with a `ServingError`,
+which `middleware` turns into the contract's answer.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from keras_transformer.serving.server.request_terms import annotated_inputs
 from keras_transformer.serving.server.signature_tensors import count_rows
 from keras_transformer.system.files import read_yaml
 
-# Paths of the contract; names are quoted as they were sent.
+# Paths of the contract; names are still percent-encoded.
 _MODEL = re.compile(
     r"/v1/models(?:/(?P<model>[^/:]+))?"
     r"(?:/versions/(?P<version>[0-9]+)|/labels/(?P<label>[^/:]+))?"
@@ -50,28 +50,28 @@ _MODEL = re.compile(
     re.IGNORECASE,
 )
 _MAX_VERSION = 2**63 - 1
-# Bytes whose reading or writing as JSON would hold up other requests.
+# Bytes of JSON whose parsing or writing would delay other requests.
 _LARGE = 65536
-# Commas in a body of fewer bytes that would do so, too.
+# Commas in a shorter body that would do so, too.
 _MANY = 4096
 
 
 def rest_application(
     core: Core, hosts: AllowedHosts, page: bool = True
 ) -> Middleware:
-    """The application that answers on the REST port.
+    """Creates the application of the REST port.
 
     Args:
         core: the parts that answer requests.
-        hosts: that may be asked.
-        page: whether there is a page for people at `/`.
+        hosts: the hosts that requests may name.
+        page: bool, whether to serve a web page at `/`.
     """
     files = Page(core.models) if page else None
     return Middleware(Router(_Api(core, files).routes()), core, hosts)
 
 
 class _Api:
-    """The endpoints. Each notes in `request.state.entry` what is asked."""
+    """The endpoints, which add to `request.state.entry` what is requested."""
 
     def __init__(self, core, page):
         self._core = core
@@ -92,13 +92,13 @@ class _Api:
         ]
 
     async def model(self, request: Request) -> Response:
-        """Answers for a model, or refuses what no other endpoint takes."""
+        """Answers requests for a model, and refuses unknown paths."""
         path, entry = request.scope["path"], request.state.entry
         if not path.lower().startswith("/v1/"):
             raise ServingError(Code.NOT_FOUND, f"Not found: {path}")
         match = _MODEL.fullmatch(path)
-        # Words are matched in any case, as in TensorFlow Serving, but a method
-        # in another is none, and what isn't "metadata" is the status.
+        # As in TensorFlow Serving, paths match in any case, but methods must be
+        # in lower case, and anything but "metadata" requests the status.
         method = match and match["method"]
         if not match or request.method != ("POST" if method else "GET"):
             raise malformed(request.method, path)
@@ -124,8 +124,8 @@ class _Api:
 
     async def predict(self, request: Request, spec: tuple) -> Response:
         entry = request.state.entry
-        # Before anything is read, and again once all is: slow clients take
-        # no slot.
+        # Checked before the body is read, and again after, so that slow clients
+        # occupy no slot.
         with self._slots.refuse_if_full():
             pass
         with self._bytes.one_body() as count_bytes:
@@ -151,7 +151,7 @@ def _json(body):
 
 
 def _model_spec(match, entry):
-    """Name, version and label of a request's path, noted in its entry."""
+    """Returns name, version and label in a path; adds them to the entry."""
     entry.model = urllib.parse.unquote(match["model"])
     if match["version"]:
         digits = match["version"].lstrip("0") or "0"
@@ -169,10 +169,10 @@ def _model_spec(match, entry):
 
 
 async def _body(request, limits, entry, count_bytes):
-    """The whole body, expanded, if it comes in time and isn't too large."""
+    """Reads the body and expands it, within the limits of time and size."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limits.max_request_bytes:
-        # Nothing of it need be sent: the client may have asked beforehand.
+        # Refused before the body is sent, for clients that expect 100-continue.
         raise admission.body_too_large(limits.max_request_bytes)
     encoding = request.headers.get("content-encoding", "").lower()
     parts = []
@@ -197,7 +197,7 @@ async def _body(request, limits, entry, count_bytes):
 
 
 def _expanded(body, limits):
-    """Expands a gzip member, unless it is too large."""
+    """Expands one gzip member, up to the size limit."""
     inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
         text = inflater.decompress(body, limits.max_request_bytes + 1)
@@ -211,7 +211,7 @@ def _expanded(body, limits):
 
 
 async def _predict(core, request, spec, body, entry, count_bytes):
-    """The body of the answer to a request to predict."""
+    """Returns the body of the answer to a request to predict."""
     limits = core.limits
     deadline = time.monotonic() + limits.timeout_seconds
     size = _LARGE if body.count(b",") > _MANY else len(body)
@@ -231,7 +231,7 @@ async def _predict(core, request, spec, body, entry, count_bytes):
             limits.max_sentences,
         )
         if "glossary" in document:
-            # However short a request is, to look for many terms takes long.
+            # Searching for many terms takes long even in a short request.
             inputs = await asyncio.to_thread(
                 annotated_inputs,
                 *(document, signature, inputs, handle.servable.has_terms),
@@ -251,7 +251,7 @@ async def _predict(core, request, spec, body, entry, count_bytes):
     future = core.submit(handle, signature, inputs, (), seconds)
     outputs = await _wait(future, request, seconds)
     size = sum(array.nbytes for array in outputs.values())
-    # Few bytes of text may have an answer of very many numbers.
+    # A short text may have an answer with very many numbers.
     count_bytes(size)
     return await _offload_if_large(
         size, json_tensors.predict_body, outputs, by_rows
@@ -260,7 +260,7 @@ async def _predict(core, request, spec, body, entry, count_bytes):
 
 def _definition(handle, name):
     if name not in handle.servable.signatures:
-        # gRPC has other words and another code for it.
+        # gRPC has another message and code for this error.
         raise ServingError(
             Code.INVALID_ARGUMENT,
             f'Serving signature name: "{name}" not found in signature def',
@@ -269,14 +269,14 @@ def _definition(handle, name):
 
 
 async def _offload_if_large(size, function, *arguments):
-    """Calls a function, from `_LARGE` bytes on in a thread."""
+    """Calls a function, in a thread if `size` is at least `_LARGE`."""
     if size < _LARGE:
         return function(*arguments)
     return await asyncio.to_thread(function, *arguments)
 
 
 async def _wait(future, request, seconds):
-    """The outputs; gives up when time is over or the client has gone."""
+    """Waits for the outputs, until a timeout or a disconnect."""
     answer = asyncio.wrap_future(future)
     gone = asyncio.ensure_future(_disconnected(request))
     try:
@@ -289,7 +289,7 @@ async def _wait(future, request, seconds):
             raise admission.client_gone()
         raise admission.deadline_exceeded()
     finally:
-        # Drops the request from its queue, if it is still there.
+        # Drops the request if it is still queued.
         answer.cancel()
         gone.cancel()
 

@@ -1,8 +1,8 @@
 """Servable: one version of a model, loaded as TensorFlow Serving loads it.
 
-What runs it is a session: of a SavedModel, or of another kind of export with
-the same signatures. Loading includes the warm-up requests of its folder, which
-run before it gets traffic.
+A session runs it: that of a SavedModel, or of another export format with the
+same signatures. Loading includes running the warm-up requests of its folder,
+before it gets traffic.
 """
 
 from __future__ import annotations
@@ -48,34 +48,35 @@ if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 
-# More, and TensorFlow Serving refuses to load the model.
+# With more records, TensorFlow Serving refuses to load the model.
 MAX_RECORDS = 1000
 
 
 class Servable:
-    """A version in a session of its own.
+    """A version of a model in its own session.
 
-    The process decides if XLA may compile: `keras-transformer serve`
-    forbids it. Of a SavedModel, nothing of Keras and none of the project's
-    models is needed: what runs is the graph. `run` may be called by many
-    threads at once.
+    Whether XLA may compile is a setting of the process: `keras-transformer
+    serve` disables it. A SavedModel needs neither Keras nor this package's
+    models: only the graph runs. `run` is thread-safe.
 
     Args:
-        name: of the model.
+        name: the model's name.
         version: its number.
         folder: the version folder.
-        intra_op_threads: that one operation uses; 0: TensorFlow's choice.
-        open_session: `(folder, intra_op_threads)` to a session, with `run`,
-            `signatures` and `close` as those of `SavedModelSession`.
+        intra_op_threads: threads within one operation; 0: TensorFlow's choice.
+        open_session: function from `(folder, intra_op_threads)` to a session
+            with `run`, `signatures` and `close` as in `SavedModelSession`.
 
     Attributes:
         name, version, folder: as given.
         signatures: `SignatureDef` by name.
-        languages: tags of source and target; None: its folder doesn't say.
-        patterns: regular expressions of markup, in which no term is.
-        has_terms: whether its folder says that it has learned of terms.
-        placeholders: regular expressions of markup; None: the model has no
-            symbols for it.
+        languages: tags of source and target; None: unknown.
+        patterns: regular expressions of markup, in which terms aren't searched
+            for.
+        has_terms: True if the model was trained with annotated terms, by its
+            description.
+        placeholders: regular expressions of markup to mask; None: the model
+            has no symbols for it, or its session masks.
 
     Raises:
         ServingError, InputError, tf.errors.OpError, OSError, ValueError: it
@@ -99,7 +100,8 @@ class Servable:
         self.placeholders = None
         if data is not None and data.symbols:
             self.placeholders = data.markup_patterns
-        # One of CTranslate2's masks by itself.
+        # A session of CTranslate2 masks markup itself, so `placeholders` stays
+        # None for its description.
         data = data or stated_data(self.folder, CTRANSLATE2_DESCRIPTION)
         self.languages = data.languages if data else None
         self.patterns = data.markup_patterns if data else ()
@@ -114,10 +116,10 @@ class Servable:
             raise
 
     def signature(self, name: str) -> SignatureDef:
-        """The `SignatureDef` of a name; "" is the default one.
+        """Returns a `SignatureDef` by name; "" is the default signature.
 
         Raises:
-            ServingError: there is none.
+            ServingError: there is no such signature, or it can't be called.
         """
         name = name or BEAM
         if name not in self.signatures:
@@ -127,7 +129,7 @@ class Servable:
             )
         signature = self.signatures[name]
         if not signature.method_name:
-            # An initializer of tables is listed among the signatures.
+            # The initializer of tables is also listed as a signature.
             raise ServingError(
                 Code.INVALID_ARGUMENT, f'"{name}" is no signature to predict'
             )
@@ -137,16 +139,16 @@ class Servable:
         """Checks and completes inputs, then runs a signature.
 
         Args:
-            name: of the signature; "" is the default one.
+            name: the signature's name; "" is the default signature.
             inputs: arrays by name.
-            outputs: names of the requested ones; all if there are none.
+            outputs: names of the requested outputs; empty: all of them.
 
         Returns:
             see `run_batch`.
 
         Raises:
-            ServingError: there is no such signature, or an input isn't what
-                it takes.
+            ServingError: there is no such signature, or the inputs don't match
+                it.
             tf.errors.OpError: the graph failed.
         """
         inputs = complete_inputs(self.signature(name), inputs)
@@ -156,11 +158,11 @@ class Servable:
         """Runs a signature on inputs that `complete_inputs` returned.
 
         Args:
-            name, outputs: as those of `run`.
-            inputs: arrays by name, one for each of the signature's.
+            name, outputs: see `run`.
+            inputs: arrays by name, for all of the signature's inputs.
 
         Returns:
-            arrays by name; those of strings are of `bytes` objects.
+            arrays by name; strings are `bytes` objects.
 
         Raises:
             ServingError: there is no such signature.
@@ -180,24 +182,24 @@ class Servable:
         return run_masked(run, inputs, outputs, self.placeholders)
 
     def close(self) -> None:
-        """Frees what was loaded."""
+        """Closes the session."""
         self._session.close()
 
 
 def replay_full_batches(
     path: str | os.PathLike, servable: Servable, rows: int, threads: int
 ) -> None:
-    """Runs the largest record of each signature as full batches, side by side.
+    """Runs the largest record of each signature as full batches in parallel.
 
-    TensorFlow keeps what memory its largest batches took: taken before there
-    is traffic, it doesn't grow under the first heavy load. A signature whose
-    rows can't be many is left alone.
+    TensorFlow keeps the memory of its largest batches. If it is allocated
+    before there is traffic, memory doesn't grow under the first heavy load.
+    Signatures with scalar inputs, which have no rows, are skipped.
 
     Args:
-        path: of a TFRecord of `PredictionLog`, which was run.
-        servable: whose `run(signature, inputs)` many threads may call.
-        rows: of a batch.
-        threads: batches at a time.
+        path: path of a TFRecord of `PredictionLog`, which was run already.
+        servable: its `run(signature, inputs)` must be thread-safe.
+        rows: number of rows in a batch.
+        threads: number of batches in parallel.
     """
     largest: dict = {}
     for name, inputs, size in _requests(path):
@@ -208,14 +210,14 @@ def replay_full_batches(
             if not all(array.ndim for array in inputs.values()):
                 continue
             batch = {key: _repeat(v, rows) for key, v in inputs.items()}
-            # Results don't matter: the record was checked by itself.
+            # Errors are ignored, as the record itself has run before.
             concurrent.futures.wait(
                 pool.submit(servable.run, name, batch) for _ in range(threads)
             )
 
 
 def _requests(path):
-    """Signature, inputs (arrays by name) and bytes of each record."""
+    """Yields signature, inputs (arrays by name) and bytes of each record."""
     records = tf.data.TFRecordDataset(os.fspath(path))
     for number, record in enumerate(records.as_numpy_iterator(), 1):
         if number > MAX_RECORDS:
@@ -233,7 +235,7 @@ def _requests(path):
 
 
 def _repeat(array, rows):
-    """The rows of an array again and again, up to a number."""
+    """Repeats the rows of an array up to a number of rows."""
     return np.resize(array, (max(rows, len(array)), *array.shape[1:]))
 
 

@@ -54,18 +54,18 @@ from keras_transformer.serving.server.servable import (
 )
 from keras_transformer.system.machine import files_left, usable_cores
 
-# Connections that wait to be accepted, and that are open: over REST, and over
-# gRPC.
+# Maximum connections: waiting to be accepted over REST, and open over REST and
+# gRPC each.
 _BACKLOG = 1024
 _MAX_CONNECTIONS = 4096
-# That an idle connection is kept: longer than those of load balancers, which
-# ask over one that has been closed, if they are the later to close it.
+# Timeout of idle connections. It is longer than that of load balancers, which
+# otherwise might send a request over a connection that was just closed.
 _KEEP_ALIVE_SECONDS = 620
-# Why no connection can be accepted.
+# Errors of accepting a connection without resources.
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-# Seconds beside those to drain, for threads that are about to end.
+# Seconds in addition to those to drain, for threads that are about to end.
 _LATE = 2.0
-# Of a batch that is run at the start, if the queues allow so many.
+# Rows of a batch that is run at the start, if `max_batch_size` isn't smaller.
 _WARMUP_ROWS = 64
 
 
@@ -74,26 +74,26 @@ class ServerOptions:
     """Options of a server: models, addresses and limits.
 
     Attributes:
-        models: what to serve, if `config_file` is None.
+        models: the models to serve, if `config_file` is None.
         config_file: a `ModelServerConfig`, read again at every poll.
         host: address to bind to.
-        port: of gRPC; 0: any that is free; None: no gRPC.
-        rest_port: of REST; the same.
-        batching: whether requests are joined.
-        parameters: of the queues.
-        limits: of a request.
-        poll_seconds: between two polls of the folders; 0: one poll only.
-        intra_op_threads: that an operation uses; 0: what the workers leave
-            of the cores to each.
-        load_seconds: given to a version to be loaded.
-        drain_seconds: given to requests in flight when the server stops.
-        access_log: whether requests are logged.
-        log_text: whether their text is, too.
-        page: whether the REST port has a page for people at `/`.
-        allowed_hosts: names by which REST may be asked; None: those of this
-            machine if only it can ask, otherwise any.
-        engine: what runs the models: `EMBEDDED`, TensorFlow in this process,
-            or `CTRANSLATE2`.
+        port: port of gRPC; 0: any free port; None: no gRPC.
+        rest_port: port of REST; the same values as `port`.
+        batching: bool, whether to batch requests.
+        parameters: parameters of batches and queues.
+        limits: limits of a request.
+        poll_seconds: seconds between polls of the folders; 0: only one poll.
+        intra_op_threads: threads within one operation; 0: the number of cores
+            divided by the number of workers.
+        load_seconds: time limit for loading a version.
+        drain_seconds: time for requests in flight when the server stops.
+        access_log: bool, whether to log requests.
+        log_text: bool, whether to log their text, too.
+        page: bool, whether to serve a web page at `/` of the REST port.
+        allowed_hosts: host names that REST requests may have; None: this
+            machine's if only it can connect, otherwise any.
+        engine: the engine of the models: `EMBEDDED` (TensorFlow in this
+            process) or `CTRANSLATE2`.
     """
 
     models: tuple[ModelConfig, ...] = ()
@@ -125,20 +125,20 @@ class ServerOptions:
 
 
 class Server:
-    """Serves until it is stopped.
+    """Server of models over REST and gRPC.
 
     Args:
         options: a `ServerOptions`.
-        log: takes a line for each event.
+        log: called with a line for each event.
 
     Attributes:
         core: the parts that answer requests.
-        port: of gRPC, once started; None without it.
-        rest_port: of REST; the same.
+        port: port of gRPC, once started; None without gRPC.
+        rest_port: port of REST, once started; None without REST.
 
     Raises:
-        InputError: the file of models can't be read, or an allowed host is no
-            name of one.
+        InputError: the file of models can't be read, or an allowed host isn't a
+            valid host name.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Server:
         metrics = Metrics()
         if isinstance(sys.stderr, LogStream):
             metrics.follow(DROPPED_LINES, sys.stderr.dropped)
-        # An error in these is raised before anything starts.
+        # Raises errors in these options before anything starts.
         self._models()
         AllowedHosts(options.allowed_hosts or ())
         self.core = Core(
@@ -177,11 +177,11 @@ class Server:
         self._health = HealthService()
 
     def start(self) -> None:
-        """Binds, loads the models, and answers.
+        """Binds the ports, loads the models, and starts to answer.
 
         Raises:
-            InputError: a port is taken, or a model has no version that can
-                be loaded.
+            InputError: a port is in use, or a model has no version that can be
+                loaded.
         """
         try:
             self._bind()
@@ -202,7 +202,7 @@ class Server:
         """Refuses new requests, answers those in flight, and unloads.
 
         Args:
-            seconds: given to those in flight; the options' if omitted.
+            seconds: time for those in flight; None: `drain_seconds`.
         """
         seconds = self._options.drain_seconds if seconds is None else seconds
         end = time.monotonic() + seconds
@@ -228,8 +228,8 @@ class Server:
         return read_model_configs(self._options.config_file)
 
     def _load(self, name, version, folder):
-        # With a worker for each core, an operation that is shared out waits
-        # for threads that have batches of their own.
+        # With a worker for each core, an operation with more threads would wait
+        # for cores that run other batches.
         workers = self._options.parameters.num_batch_threads
         threads = self._options.intra_op_threads
         threads = threads or max(1, usable_cores() // workers)
@@ -241,7 +241,7 @@ class Server:
         return Servable(name, version, folder, threads, open_session)
 
     def _check_models(self):
-        """Refuses to start with a model missing, as TensorFlow Serving."""
+        """Refuses to start with a missing model, like TensorFlow Serving."""
         for config in self._models():
             if self.core.store.is_available(config.name):
                 continue
@@ -262,16 +262,16 @@ class Server:
             raise InputError(f"{folder}: not loaded: {error}")
 
     def _run_full_batches(self):
-        """Takes the memory that heavy traffic will need.
+        """Allocates the memory that heavy traffic will need.
 
-        Once: it stays the process's when another version comes.
+        Done only at the start, as the process keeps it for later versions.
         """
         parameters = self._options.parameters
         rows = min(parameters.max_batch_size, _WARMUP_ROWS)
         threads = parameters.num_batch_threads
         for config in self._models():
             with (
-                # It may have been taken away just now.
+                # The version may have been unloaded meanwhile.
                 contextlib.suppress(ServingError),
                 self.core.store.acquire(config.name) as handle,
             ):
@@ -280,7 +280,7 @@ class Server:
                     replay_full_batches(records, handle.servable, rows, threads)
 
     def _bind(self):
-        """Takes the ports, on which nothing listens yet."""
+        """Binds the ports without listening yet."""
         options = self._options
         if options.rest_port is not None:
             self._socket = _bound(
@@ -290,23 +290,23 @@ class Server:
         if options.port is not None:
             self._grpc_socket = _bound(options.host, options.port, "--port")
             self.port = self._grpc_socket.getsockname()[1]
-            # Of the files that are left, a half is for REST, a quarter for
-            # models.
+            # Of the remaining file descriptors, half are for REST and a quarter
+            # for models.
             most = max(1, min(_MAX_CONNECTIONS, files_left() // 4))
             self._grpc = grpc_server(self.core, self._health, most)
 
     def _start_rest(self):
         limits = self._options.limits
-        # It warns of every client that doesn't speak HTTP.
+        # uvicorn logs a warning for every client that doesn't speak HTTP.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
-        # The other files are for gRPC, see `_bind`, and for models.
+        # The other descriptors are for gRPC, see `_bind`, and for models.
         most = max(1, min(_MAX_CONNECTIONS, files_left() // 2))
         connections = ConnectionLimits(
             limits.receive_seconds, most, self.core.record
         )
         config = uvicorn.Config(
             rest_application(self.core, self._hosts(), self._options.page),
-            # A factory will do.
+            # uvicorn also accepts a factory.
             http=limited_protocol(connections),  # type: ignore[arg-type]
             loop="asyncio",
             ws="none",
@@ -314,7 +314,7 @@ class Server:
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # Anyone may send them.
+            proxy_headers=False,  # Any client could forge them.
             backlog=_BACKLOG,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
@@ -340,7 +340,8 @@ class Server:
     def _start_grpc(self):
         options = self._options
         host = f"[{options.host}]" if ":" in options.host else options.host
-        # gRPC listens from now on, so a client is refused while models load.
+        # gRPC binds and listens only now, so that clients are refused while
+        # models load.
         self._grpc_socket.close()
         try:
             self._grpc.add_insecure_port(f"{host}:{self.port}")
@@ -353,15 +354,15 @@ class Server:
 
 
 class _RestServer(uvicorn.Server):
-    """uvicorn's server, which logs once that too many files are open.
+    """uvicorn server that logs only once that too many files are open.
 
-    asyncio accepts many connections before any is closed again. Out of files
-    it tries a thousand times a second, with a traceback each, and again a
+    asyncio accepts many connections before any is closed again. Without file
+    descriptors it retries a thousand times, each with a traceback, and again a
     second later, even if the server has stopped since.
 
     Args:
         config: a `uvicorn.Config`.
-        log: takes the line.
+        log: called with the line.
     """
 
     def __init__(self, config, log):
@@ -382,7 +383,7 @@ class _RestServer(uvicorn.Server):
 
 
 def _bound(host, port, option):
-    """A socket of an address, which is refused to clients until it listens."""
+    """Binds a socket, which refuses clients as long as it doesn't listen."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM
@@ -391,7 +392,7 @@ def _bound(host, port, option):
             bound = stack.enter_context(socket.socket(family))
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
-            stack.pop_all()  # It stays open.
+            stack.pop_all()  # Keeps the socket open.
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
@@ -402,7 +403,7 @@ def _bound(host, port, option):
 
 
 def _parameters(options):
-    """Parameters of the queues; without batching they count requests."""
+    """Returns the queues' parameters; without batching they count requests."""
     if options.batching:
         return options.parameters
     return dataclasses.replace(

@@ -1,6 +1,7 @@
-"""Tensors of a signature: inputs checked and completed, arrays and protos.
+"""Tensors of a signature: checks of inputs, and conversion of protos.
 
-Inputs are arrays by name. They are completed once, when they are queued.
+Inputs are arrays by name. They are completed with defaults once, when they are
+queued.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
 
-# The fields of a `TensorProto` for the values of a type, and the type whose
-# numbers are in it. Those of other types are in `int_val`, or, of 8 bits and
-# fewer that are no integers, in `float8_val`.
+# By type: the field of a `TensorProto` with its values, and the type as which
+# they are stored. Other types are in `int_val`, and floats of 8 bits or fewer
+# in `float8_val`.
 _FIELDS: dict = {
     types_pb2.DT_FLOAT: ("float_val", None),
     types_pb2.DT_DOUBLE: ("double_val", None),
@@ -37,12 +38,12 @@ _FIELDS: dict = {
     types_pb2.DT_COMPLEX64: ("scomplex_val", np.float32),
     types_pb2.DT_COMPLEX128: ("dcomplex_val", np.float64),
 }
-# Axes of an input; NumPy has at most 64, and a model's inputs 2.
+# Maximum axes of an input; NumPy has at most 64, and a model's inputs have 2.
 _MOST_AXES = 32
 
 
 def dtype_name(dtype: int) -> str:
-    """The name of a `DataType`, as TensorFlow's messages have it."""
+    """Returns the name of a `DataType`, as in TensorFlow's messages."""
     try:
         return types_pb2.DataType.Name(dtype).removeprefix("DT_").lower()
     except ValueError:
@@ -50,14 +51,14 @@ def dtype_name(dtype: int) -> str:
 
 
 def numpy_dtype(info: TensorInfo) -> np.dtype:
-    """The type of an array that a tensor takes; `object` for strings."""
+    """Returns the dtype of a tensor's arrays; `object` for strings."""
     dtype = np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype)
-    # A quantised type is a structure of one field.
+    # Quantised types are structures with one field.
     return dtype[0] if dtype.names else dtype
 
 
 def complete_inputs(signature: SignatureDef, inputs: dict) -> dict:
-    """The inputs of a call, with the signature's defaults for what is missing.
+    """Checks the inputs of a call, and adds the signature's defaults.
 
     Args:
         signature: `SignatureDef`.
@@ -67,8 +68,8 @@ def complete_inputs(signature: SignatureDef, inputs: dict) -> dict:
         an array for each of the signature's inputs.
 
     Raises:
-        ServingError: a name is missing or too many, or an array has another
-            type or shape.
+        ServingError: INVALID_ARGUMENT: an input is missing or unknown, or an
+            array has another type or shape.
     """
     missing = check_names(signature, inputs)
     for name, array in inputs.items():
@@ -80,17 +81,17 @@ def complete_inputs(signature: SignatureDef, inputs: dict) -> dict:
 
 
 def check_names(signature: SignatureDef, names: Collection[str]) -> list[str]:
-    """Refuses inputs that a signature doesn't have or that it lacks.
+    """Refuses calls with unknown inputs, or without required ones.
 
     Args:
         signature: `SignatureDef`.
-        names: of the inputs of a call.
+        names: names of a call's inputs.
 
     Returns:
-        those that have their defaults.
+        names of missing inputs that have defaults.
 
     Raises:
-        ServingError: a name is missing or too many.
+        ServingError: INVALID_ARGUMENT: an input is missing or unknown.
     """
     given = set(names)
     missing = sorted(signature.inputs.keys() - given)
@@ -109,11 +110,11 @@ def check_names(signature: SignatureDef, names: Collection[str]) -> list[str]:
 
 
 def count_rows(inputs: dict) -> int:
-    """The size of the first axis, the same for all inputs.
+    """Returns the number of rows, the size of the inputs' first axis.
 
     Returns:
-        the rows of a request; 1 where an input is a scalar, or the inputs
-        differ: such a request can't be joined with others.
+        the number of rows; 1 if the inputs are scalars or have different first
+        axes: such a request can't be batched.
     """
     sizes = {
         array.shape[0] if array.ndim else None for array in inputs.values()
@@ -125,20 +126,21 @@ def count_rows(inputs: dict) -> int:
 def array_of_proto(
     name: str, tensor: TensorProto, limits: Limits
 ) -> np.ndarray:
-    """The array of a `TensorProto` from a client.
+    """Converts a `TensorProto` from a client to an array.
 
-    A few bytes may describe a tensor of any size, since its last value is
-    repeated: so its size is checked before it is made. One value for all
-    rows is accepted, and otherwise as many as there are bytes. A text counts
-    as often as it is repeated, as it is worked on so often.
+    A few bytes may describe a tensor of any size, as its last value is
+    repeated, so the size is checked first. There may be as many elements as
+    the message has bytes, or as `limits.max_sentences`, whichever is more, and
+    at most `limits.max_values` strings. A repeated text counts each time, as it
+    is translated each time.
 
     Args:
-        name: of the input.
+        name: the input's name.
         tensor: a `TensorProto`.
-        limits: of a request.
+        limits: limits of a request.
 
     Raises:
-        ServingError: INVALID_ARGUMENT: it is damaged or too large.
+        ServingError: INVALID_ARGUMENT: the tensor is damaged or too large.
     """
     shape = tensor.tensor_shape
     if len(shape.dim) > _MOST_AXES:
@@ -168,19 +170,19 @@ def array_of_proto(
 
 
 def tensor_array(tensor: TensorProto) -> np.ndarray:
-    """The array of a `TensorProto`, as TensorFlow's C++ code reads it.
+    """Converts a `TensorProto` to an array, like TensorFlow's C++ code.
 
     `tf.make_ndarray` refuses strings in `tensor_content` and more values than
-    the shape has, and doesn't know all types.
+    the shape has, and doesn't support all types.
 
     Raises:
-        tf.errors.OpError: it is damaged.
+        tf.errors.OpError: the tensor is damaged.
     """
     texts = tensor.string_val
     shape = [dimension.size for dimension in tensor.tensor_shape.dim]
     is_plain = tensor.dtype == types_pb2.DT_STRING and not tensor.tensor_content
     if is_plain and len(texts) == math.prod(shape):
-        # The usual request, in a tenth of the time.
+        # The usual request, ten times as fast as below.
         array = np.empty(len(texts), object)
         array[:] = texts
         return array.reshape(shape)
@@ -190,15 +192,15 @@ def tensor_array(tensor: TensorProto) -> np.ndarray:
 
 
 def check_dtype(name: str, dtype: int, info: TensorInfo) -> None:
-    """Refuses a tensor of another type than an input's.
+    """Refuses a tensor whose type isn't the input's.
 
     Args:
-        name: of the input.
+        name: the input's name.
         dtype: `DataType` of the tensor.
         info: `TensorInfo` of the input.
 
     Raises:
-        ServingError: INVALID_ARGUMENT.
+        ServingError: INVALID_ARGUMENT: the types differ.
     """
     if dtype != info.dtype:
         raise invalid_argument(
@@ -210,14 +212,14 @@ def check_dtype(name: str, dtype: int, info: TensorInfo) -> None:
 def fill_proto(message: TensorProto, array: np.ndarray, dtype: int) -> None:
     """Writes an array into a message.
 
-    Numbers go into the repeated fields and not into `tensor_content`, as from
-    TensorFlow Serving, so that a client needs no TensorFlow to read them.
+    Numbers are written to the repeated fields and not to `tensor_content`, as
+    by TensorFlow Serving, so that clients can read them without TensorFlow.
 
     Args:
         message: an empty `TensorProto`.
-        array: of any type; strings are `bytes` objects.
-        dtype: `DataType` of the signature's output: an array of qint8 is one
-            of int8.
+        array: an array of any type; strings are `bytes` objects.
+        dtype: `DataType` of the signature's output. The array's own type may
+            differ: that of a qint8 output is int8.
     """
     message.dtype = dtype
     for size in array.shape:
@@ -235,7 +237,7 @@ def fill_proto(message: TensorProto, array: np.ndarray, dtype: int) -> None:
 
 
 def _check_text(name, texts, count, most):
-    """Limits the size of the texts, the last one repeated as the shape says."""
+    """Limits the size of the texts, including repetitions of the last one."""
     repeated = count - len(texts)
     if not texts or repeated <= 0:
         return
