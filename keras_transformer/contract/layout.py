@@ -1,27 +1,28 @@
-"""Layout of a version folder, the names of its signatures and tensors.
+"""Layout of a version folder, with the names of its signatures and tensors.
 
-Also what every server of it shares: the image, and the path of its metrics.
+Also has constants of all servers: the image and the paths of the REST API.
 """
 
 import pathlib
 from typing import NamedTuple
 
 SAVED_MODEL = "saved_model.pb"
-# Bytes of a message of protobuf's, which that file is.
+# Maximum bytes of that file: of a protobuf message.
 LARGEST_GRAPH = 2**31 - 1
 VARIABLES = "variables/variables"
-# The only name under which the server looks for requests to warm up with.
+# The only path where the server looks for warm-up requests.
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 DESCRIPTION = "assets.extra/keras_transformer.json"
 REFERENCE = "assets.extra/reference.json"
-# Its bytes: alignments of many long texts take tens of megabytes.
+# Maximum bytes of that file: alignments of many long texts take tens of
+# megabytes.
 LARGEST_REFERENCE = 1 << 30
 
-# The image that generated files name. Exports are made and checked with
-# TensorFlow 2.21, and were tried in no image.
+# The server's image in generated files. Exports are made and checked with
+# TensorFlow 2.21, but weren't tested in an image.
 IMAGE = "tensorflow/serving:2.20.0"
 METRICS_PATH = "/monitoring/prometheus/metrics"
-# What the REST API is, for programs: the file, and where servers have it.
+# OpenAPI description of the REST API: the file, and its path on servers.
 OPENAPI = pathlib.Path(__file__).with_name("openapi.yaml")
 OPENAPI_PATH = "/openapi.json"
 
@@ -49,9 +50,9 @@ class Signature(NamedTuple):
     Attributes:
         inputs: names; each is string `(B,)`.
         outputs: dtype name and rank by name; the first axis is B.
-        varying: whether the other axes are as long as the longest text of
-            the batch needs. A server that splits large batches can't put the
-            parts of such outputs together again.
+        varying: bool, whether the length of the other axes depends on the
+            longest text of the batch. A server that splits large batches
+            can't concatenate the parts of such outputs.
     """
 
     inputs: tuple[str, ...]
@@ -68,7 +69,7 @@ _BEST = Signature(
         SENTENCES: ("int32", 1),
     },
 )
-# The server's own name for the signature of a request that names none.
+# The server's name of the default signature.
 BEAM = "serving_default"
 GREEDY = "greedy"
 NBEST = "nbest"
@@ -114,5 +115,5 @@ SIGNATURES = {
 }
 
 
-# What an export's description says of itself.
+# Format of an export's description.
 FORMAT, FORMAT_VERSION = "keras_transformer.saved_model", 1

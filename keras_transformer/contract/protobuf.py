@@ -1,14 +1,15 @@
 """Protobuf messages that are read and written without TensorFlow.
 
-Declared here in protobuf's language, so that neither TensorFlow nor the
-package `tensorflow-serving-api` is needed. Fields without a use are
-left out: protobuf keeps or skips what it doesn't know. `message` gives a class,
+They are declared here in protobuf's language, so that neither TensorFlow nor
+the package `tensorflow-serving-api` is needed. Unused fields are omitted, as
+protobuf keeps or skips unknown ones. `message` returns a class,
 `string_tensor` and `tensor_values` convert the tensors of requests and answers.
 
-Source of the numbers: tensorflow_serving/apis/{prediction_log,predict,model,
-get_model_status}.proto, util/status.proto and session_bundle_config.proto of
-TensorFlow Serving, the same from 1.x to 2.21, and tensorflow/core/{framework/
-tensor,framework/tensor_shape,protobuf/meta_graph}.proto of TensorFlow 2.21.
+Source of the field numbers: tensorflow_serving/apis/{prediction_log,predict,
+model,get_model_status}.proto, util/status.proto and
+session_bundle_config.proto of TensorFlow Serving, the same from 1.x to 2.21,
+and tensorflow/core/{framework/tensor,framework/tensor_shape,
+protobuf/meta_graph}.proto of TensorFlow 2.21.
 """
 
 import array
@@ -23,8 +24,8 @@ from google.protobuf.message import Message
 _PACKAGE = "keras_transformer.contract"
 _FIELD = descriptor_pb2.FieldDescriptorProto
 _SCALARS = ("string", "bytes", "int32", "int64", "float", "double", "bool")
-# Enumerations travel as int32. `tensorflow-serving-api` leaves
-# BatchingParameters out.
+# Enumerations are encoded like int32. BatchingParameters is missing in
+# `tensorflow-serving-api`.
 _MESSAGES = """
 message Dim { int64 size = 1; }
 message TensorShape { repeated Dim dim = 2; }
@@ -69,8 +70,8 @@ message BatchingParameters {
 _MESSAGE = re.compile(r"message (\w+) {(.*?)}", re.DOTALL)
 _FIELDS = re.compile(r"(repeated |map<string, )?(\w+)>? (\w+) = (\d+);")
 
-# Of tensorflow/core/framework/types.proto: number, the field of the values,
-# and the code of `array` for values that come as bytes.
+# By DataType of tensorflow/core/framework/types.proto: the field of the values,
+# and the `array` type code for values in `tensor_content`.
 _DTYPES = {
     1: ("float_val", "f"),
     2: ("double_val", "d"),
@@ -80,21 +81,21 @@ _DTYPES = {
     10: ("bool_val", "b"),
 }
 _STRING, _BOOL = 7, 10
-# Axes of a tensor and places on each, at most. No output has more, and a shape
-# of some bytes costs no more than that.
+# Maximum number of axes of a tensor, and maximum size of each. No output has
+# more, and this limits the cost of checking a shape.
 _MOST_AXES, _LONGEST_AXIS = 8, 2**31 - 1
 
 
 @functools.cache
 def message(name: str) -> type[Message]:
-    """The class of the messages of a name."""
+    """Returns the class of a message by its name."""
     return message_factory.GetMessageClass(
         _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}")
     )
 
 
 def string_tensor(texts: list[str]) -> Message:
-    """The `Tensor` message of strings, `(B,)`; what UTF-8 can't say is "?"."""
+    """Creates a `Tensor` message `(B,)`; surrogates in texts become "?"."""
     tensor = message("Tensor")(dtype=_STRING)
     tensor.tensor_shape.dim.add(size=len(texts))
     tensor.string_val.extend(text.encode("utf-8", "replace") for text in texts)
@@ -102,19 +103,20 @@ def string_tensor(texts: list[str]) -> Message:
 
 
 def tensor_values(tensor: Message, rows: int) -> list:
-    """The values of a `Tensor` message, nested as its shape says.
+    """Returns the values of a `Tensor` message, nested by its shape.
 
-    A message of few values may stand for many: the last one for all that
-    follow, and a shape such as `(N, 0)` for N empty lists. What it becomes here
-    is bounded by what came or what was asked, whichever is more.
+    A small message may stand for many values: its last value is repeated to
+    fill the shape, and a shape such as `(N, 0)` means N empty lists. The result
+    is limited to the number of values in the message or of rows in the
+    request, whichever is more.
 
     Args:
         tensor: float32, float64, int32, int64, bool or string.
-        rows: of the request.
+        rows: number of rows in the request.
 
     Raises:
-        ValueError: another type, not as many values as the shape wants, or a
-            shape of more than `rows` without a value for each.
+        ValueError: the type isn't supported, the number of values doesn't fit
+            the shape, or the result would exceed the limit.
     """
     sizes = _sizes(tensor.tensor_shape)
     if tensor.dtype not in _DTYPES:
@@ -128,13 +130,13 @@ def tensor_values(tensor: Message, rows: int) -> list:
     if tensor.dtype == _STRING:
         flat = [value.decode("utf-8", "replace") for value in flat]
     count = math.prod(sizes)
-    # Of elements, or of empty lists where an axis has no place.
+    # The number of elements, or of empty lists if an axis has size 0.
     made = math.prod(itertools.takewhile(bool, sizes))
     if made > max(len(flat), rows, 1):
         raise ValueError(
             f"{len(flat)} values for the shape {sizes} and {rows} rows"
         )
-    # The last value counts for all that follow.
+    # The last value is repeated.
     if 0 < len(flat) < count:
         flat += [flat[-1]] * (count - len(flat))
     if len(flat) != count:
@@ -144,7 +146,7 @@ def tensor_values(tensor: Message, rows: int) -> list:
 
 @functools.cache
 def _pool():
-    """A pool of its own: the default one may hold the real messages."""
+    """Creates a separate pool, as the default one may have the originals."""
     file = descriptor_pb2.FileDescriptorProto(
         name="keras_transformer/contract.proto",
         package=_PACKAGE,
@@ -162,7 +164,7 @@ def _pool():
 
 
 def _add_entry(owner, field, kind):
-    """A map is a list of pairs, whose message protobuf names so."""
+    """Adds the message of a map's pairs, by protobuf's naming rule."""
     name = "".join(part.title() for part in field.split("_")) + "Entry"
     entry = owner.nested_type.add(name=name)
     entry.options.map_entry = True
@@ -185,7 +187,7 @@ def _add_field(owner, name, number, kind, many=False):
 
 
 def _sizes(shape):
-    """The sizes of a shape's axes, checked."""
+    """Returns the checked sizes of a shape's axes."""
     if len(shape.dim) > _MOST_AXES:
         raise ValueError(f"a shape of {len(shape.dim):,} axes")
     sizes = [axis.size for axis in shape.dim]

@@ -1,7 +1,6 @@
 """Status codes, errors and version states of TensorFlow Serving's contract.
 
-The server and the client share them, so that what one sends is what the other
-reads. Needs no TensorFlow.
+Shared by the server and the client. Doesn't need TensorFlow.
 """
 
 import enum
@@ -10,8 +9,8 @@ import re
 
 from keras_transformer.errors import InputError
 
-# Bytes of an error's message. gRPC sends it in the head of an answer, of which
-# clients take 8 KiB, with three bytes for one that isn't ASCII.
+# Maximum bytes of an error's message. gRPC sends it in the answer's headers, of
+# which clients accept 8 KiB, with three bytes for each that isn't ASCII.
 LONGEST_MESSAGE = 2000
 
 
@@ -37,7 +36,7 @@ class Code(enum.IntEnum):
     UNAUTHENTICATED = 16
 
 
-# As TensorFlow Serving's http_server.cc has them; what is missing is 500.
+# As in TensorFlow Serving's http_server.cc; missing codes are 500.
 _HTTP_OF_CODE = {
     Code.OK: 200,
     Code.INVALID_ARGUMENT: 400,
@@ -54,16 +53,16 @@ _HTTP_OF_CODE = {
     Code.UNAVAILABLE: 503,
     Code.DEADLINE_EXCEEDED: 504,
 }
-# What a client reads from a status that several codes share, or that comes
-# from this package's server or a proxy alone.
+# By status, for clients. Includes the choice for statuses that several codes
+# share, and statuses that only this package's server or proxies send.
 _CODE_OF_HTTP = {
     **{status: code for code, status in reversed(_HTTP_OF_CODE.items())},
     408: Code.DEADLINE_EXCEEDED,
     409: Code.UNKNOWN,
-    # Larger than the server takes: no other moment is better.
+    # Too large for the server, so a retry can't succeed.
     413: Code.INVALID_ARGUMENT,
     500: Code.INTERNAL,
-    502: Code.UNAVAILABLE,  # Of a proxy whose server restarts.
+    502: Code.UNAVAILABLE,  # From a proxy whose server restarts.
 }
 
 
@@ -82,9 +81,9 @@ class ServingError(Exception):
 
     Args:
         code: a `Code`.
-        message: one line, as the client gets it. What it quotes may be of any
-            length and no UTF-8.
-        http_status: of an HTTP answer; None: the code's.
+        message: one line for the client. It may be of any length and contain
+            surrogates.
+        http_status: status of an HTTP answer; None: the code's.
 
     Attributes:
         code, http_status: as given.
@@ -102,21 +101,20 @@ class ServingError(Exception):
 
 
 def code_of_http(status: int) -> Code:
-    """The code of an HTTP status; UNKNOWN for what the contract hasn't."""
+    """Returns the code of an HTTP status; UNKNOWN if it isn't listed."""
     return _CODE_OF_HTTP.get(status, Code.UNKNOWN)
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text that can be written as UTF-8, its middle left out if it is long.
+    """Returns a text as valid UTF-8, without its middle if it is long.
 
     Args:
-        text: any; surrogates stand for bytes that aren't UTF-8, and become
-            U+FFFD.
-        limit: bytes in UTF-8, beside the dots.
+        text: any text; surrogates stand for invalid UTF-8 and become U+FFFD.
+        limit: maximum bytes in UTF-8, not counting the dots.
     """
     half = limit // 2
     if len(text) > limit:
-        # Of a text of megabytes no more is looked at.
+        # Avoids encoding megabytes.
         text = f"{text[:limit]}{text[-limit:]}"
     try:
         data = text.encode("utf-8", "surrogateescape")
@@ -131,12 +129,12 @@ def shortened(text: str, limit: int) -> str:
 
 
 def invalid_argument(message: str) -> ServingError:
-    """The error of a request that can't be right, ever."""
+    """Creates the error of a request that is invalid in any state."""
     return ServingError(Code.INVALID_ARGUMENT, message)
 
 
 def as_serving_error(error: BaseException) -> ServingError:
-    """Any exception as a client may see it: without a traceback.
+    """Converts any exception to an error for clients, without a traceback.
 
     Args:
         error: a `ServingError`, an `InputError`, an error of TensorFlow's,
@@ -156,12 +154,12 @@ def as_serving_error(error: BaseException) -> ServingError:
 
 
 def _first_line(error):
-    """The message, without its place in the graph."""
+    """Returns the first line of a message, without nodes of the graph."""
     text = str(getattr(error, "message", error))
     text = re.sub(r"\{\{function_node [^{}]*\}\}", "", text).strip()
     lines = [line for line in text.splitlines() if line.strip()]
     for line, following in itertools.pairwise(lines):
-        # The graph's node follows the message of its operation.
+        # In TensorFlow's errors, the node follows the operation's message.
         if following.strip().startswith("[[") and "{{node" in following:
             return line
     return lines[0] if lines else type(error).__name__
