@@ -1,4 +1,4 @@
-"""Models that other programs trained, as runs of this package."""
+"""Import of models that other programs trained, as runs of this package."""
 
 from keras_transformer.importing.run import import_run
 

@@ -1,7 +1,7 @@
-"""Folders that somebody else made: which of their files are read, and how.
+"""Safe reading of untrusted folders.
 
-What their settings say may be hostile: names that lead out of the folder, YAML
-that is nested without end, files that never end.
+Their content may be hostile: names that lead out of the folder, deeply nested
+YAML, files that never end.
 """
 
 import os
@@ -13,17 +13,17 @@ from keras_transformer.errors import InputError, shown
 from keras_transformer.system.files import open_file, read_bytes, write_bytes
 from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
-LARGEST_YAML = 1 << 16  # bytes of settings that a program writes
-# How a file of Hugging Face's cache is called: SHA-1 or SHA-256.
+LARGEST_YAML = 1 << 16  # bytes of a settings file
+# Name of a file in Hugging Face's cache: SHA-1 or SHA-256.
 _BLOB = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST_NOTICE = 1 << 22  # bytes of a file that is copied
 
 
 def check_files(folder: pathlib.Path) -> None:
-    """Refuses pipes and devices in a folder, which might have no end.
+    """Refuses pipes and devices in a folder, as reading might never end.
 
     Raises:
-        InputError: there is one.
+        InputError: names the first one.
     """
     if not folder.is_dir():
         return
@@ -38,16 +38,16 @@ def check_files(folder: pathlib.Path) -> None:
 def inside(
     folder: pathlib.Path, path: pathlib.Path, key: str, section: dict
 ) -> pathlib.Path:
-    """A file that settings name, within their folder.
+    """Resolves a path in settings, which must be within their folder.
 
     Args:
-        folder: of the settings.
-        path: of the settings, for errors.
-        key: of the name.
-        section: of the settings.
+        folder: folder of the settings.
+        path: file of the settings, for errors.
+        key: key of the path in `section`.
+        section: section of the settings.
 
     Raises:
-        InputError: it isn't a name, or leads out of the folder.
+        InputError: the value isn't a path, or leads out of the folder.
     """
     name = section.get(key)
     said = f"{path}: {key} is {shown(name, 60)}"
@@ -55,7 +55,7 @@ def inside(
         raise InputError(f"{said}. Accepted: a file name")
     try:
         target = (folder / name).resolve()
-    # Of links in a circle, and of a zero byte or half a surrogate pair.
+    # Raised for circular links, NUL bytes and unpaired surrogates.
     except (OSError, RuntimeError, ValueError):
         raise InputError(f"{said}, no path. Accepted: a file name") from None
     if not target.is_relative_to(folder.resolve()):
@@ -67,18 +67,19 @@ def inside(
 
 
 def is_own(path: pathlib.Path, folder: pathlib.Path | None = None) -> bool:
-    """True if a file belongs to a folder, and isn't a link to another's.
+    """True if a file is in a folder, and isn't a link to a file outside it.
 
-    In Hugging Face's cache all files are links to `../../blobs/HASH`.
+    In Hugging Face's cache all files are links to `../../blobs/HASH`, which are
+    accepted.
 
     Args:
-        path: of the file.
-        folder: None: the file's own.
+        path: path of the file.
+        folder: the folder; None: the one that contains the file.
     """
     folder = (folder or path.parent).resolve()
     try:
         target = path.resolve()
-    except (OSError, RuntimeError):  # Links in a circle.
+    except (OSError, RuntimeError):  # circular links
         return False
     blobs = folder.parent.parent / "blobs"
     is_blob = folder.parent.name == "snapshots" and target.parent == blobs
@@ -88,7 +89,7 @@ def is_own(path: pathlib.Path, folder: pathlib.Path | None = None) -> bool:
 
 
 def require_own(path: pathlib.Path, folder: pathlib.Path) -> None:
-    """Refuses a link to a file outside a folder: it may be a private one.
+    """Refuses a link to a file outside a folder, which may be private.
 
     Raises:
         InputError: names the link.
@@ -105,13 +106,13 @@ def copy_own_files(
 ) -> None:
     """Copies small files of a folder, such as licence and model card.
 
-    Links to what is outside would make a private file part of the copy;
-    they are passed over with a warning.
+    Links to files outside the folder, which may be private, are skipped with a
+    warning.
 
     Args:
-        folder: whose folders aren't looked into.
-        target: the folder of the copies, made with the first.
-        pattern: of the files' names.
+        folder: the folder, without its subfolders.
+        target: the folder of the copies, created with the first one.
+        pattern: glob pattern of the files' names.
 
     Raises:
         InputError: a file is too large, or can't be read.
@@ -129,14 +130,14 @@ def copy_own_files(
 
 
 def read_head(path: str | os.PathLike, size: int = 1 << 16) -> str:
-    """The beginning of a file, as text.
+    """Reads the beginning of a file as text.
 
     Args:
-        path: of the file.
-        size: bytes that are read.
+        path: path of the file.
+        size: maximum number of bytes to read.
 
     Raises:
-        InputError: it can't be read.
+        InputError: the file can't be read.
     """
     try:
         with open_file(path) as file:
@@ -146,21 +147,21 @@ def read_head(path: str | os.PathLike, size: int = 1 << 16) -> str:
 
 
 def read_yaml(path: pathlib.Path, writer: str) -> dict:
-    """The mapping of a YAML file; raises as `yaml_mapping` does."""
+    """Reads the mapping in a YAML file; raises as `yaml_mapping` does."""
     content = read_bytes(path, largest=LARGEST_YAML)
     return yaml_mapping(content, path, writer)
 
 
 def yaml_mapping(content: bytes, where: object, writer: str = "Marian") -> dict:
-    """The mapping that a program wrote as YAML.
+    """Parses YAML that must be a mapping.
 
     Args:
-        content: bytes, at most `LARGEST_YAML`.
-        where: its place, for errors.
-        writer: the program.
+        content: at most `LARGEST_YAML` bytes.
+        where: the content's place, for errors.
+        writer: the program that wrote it, for errors.
 
     Raises:
-        InputError: it isn't a mapping, or too large.
+        InputError: the content isn't a mapping, or is too large.
     """
     if len(content) > LARGEST_YAML:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Another program's Transformer as this package's: what it is, its weights.
+"""Description of another program's model, and conversion of its weights.
 
 Axes: D model width, V vocabulary.
 """
@@ -15,47 +15,47 @@ from keras_transformer.config.model import ModelConfig
 from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.errors import InputError, shown
 
-# As low as a token that is never predicted needs to be. Much lower would
-# spoil label smoothing, which sums over all tokens.
+# How far the bias of a token that is never predicted is below the lowest. Much
+# more would spoil label smoothing, which sums over all tokens.
 _NEVER = 100.0
 _PROJECTIONS = {"query": "q", "key": "k", "value": "v"}
 
 
 @dataclasses.dataclass(frozen=True)
 class ForeignModel:
-    """Model of a folder, whichever program wrote it.
+    """A model read from a folder of any supported program.
 
     Attributes:
-        folder: where it was.
-        kind: what wrote it, for people.
+        folder: the model's folder.
+        kind: name of the program, for messages.
         tensors: arrays by transformers' names.
         sizes: `{"d_model": ..., "num_heads": ..., "d_ff": ...,
             "num_encoder_layers": ..., "num_decoder_layers": ...}`.
         activation: as `model.activation`, or "silu", another name of swish.
         tied_embeddings: as `model.tied_embeddings`.
-        vocabularies: ids by tokens, of source and target.
-        paddings: id of `<pad>` of each side; None where there is none.
-        starts: id of what stands for START on each side, None: zeros. The
-            target's is the decoder's first input.
-        sentencepiece: the model's file of each side.
-        max_length: positions.
-        decoding: values of that section.
-        languages: of source and target, "" where the folder doesn't say.
-        punctuation: "moses" if its text was normalised by Moses' script,
-            else "none".
-        files: that the run is made of.
-        section: what `model` of the configuration holds beyond Marian's.
-        padding_is_predicted: whether `<pad>` has a probability; None: where
-            positions are as transformers computes them.
-        accepted_positions: kinds that the model can compute with, the first
-            by default.
-        language_tokens: whose language's token begins texts: "none",
-            "both" for each its own, "target" for the target's before the
-            source.
-        added_tokens: tokens that stand for themselves wherever a text has
-            them, beside the pieces of the SentencePiece models.
+        vocabularies: ids by token, of source and target.
+        paddings: id of `<pad>` on each side; None: there is none.
+        starts: id of the token to use as START on each side; None: its
+            embedding is zero. The target's is the decoder's first input.
+        sentencepiece: file of the SentencePiece model of each side.
+        max_length: number of positions.
+        decoding: values of the section `decoding`.
+        languages: tags of source and target; "" if the folder doesn't have
+            them.
+        punctuation: "moses" if the training text was normalised by Moses'
+            script, else "none".
+        files: the files that the run is made from.
+        section: values of the section `model` that differ from Marian's.
+        padding_is_predicted: bool, whether `<pad>` has a probability; None:
+            only with sinusoidal positions, as in transformers.
+        accepted_positions: supported kinds of positions, the default first.
+        language_tokens: the language tokens that texts begin with: "none",
+            "both" (each text has that of its language) or "target" (the
+            source has that of the target's language).
+        added_tokens: tokens beyond the pieces of the SentencePiece models,
+            which are matched verbatim in texts.
         unread: keys of the configuration that its program never reads.
-        left_out: settings of the program's search that have no counterpart.
+        left_out: settings of the program's search without a counterpart.
     """
 
     folder: pathlib.Path
@@ -82,11 +82,11 @@ class ForeignModel:
     left_out: tuple[str, ...] = ()
 
     def config(self, positions: str) -> dict:
-        """The section `model` of the run.
+        """Returns the section `model` of the run's configuration.
 
         Args:
-            positions: "tensor2tensor", as Marian computes, or "sinusoidal",
-                as transformers does.
+            positions: "tensor2tensor", as in Marian, or "sinusoidal", as in
+                transformers.
         """
         as_marian = positions == "tensor2tensor"
         is_silu = self.activation == "silu"
@@ -109,13 +109,13 @@ class ForeignModel:
 def refused(
     path: pathlib.Path, key: str, value: object, accepted: object
 ) -> InputError:
-    """Error of a setting by which a model would be computed otherwise.
+    """Creates the error of a setting with an unsupported value.
 
     Args:
-        path: of the settings.
-        key: of the value.
-        value: that is there.
-        accepted: what would be understood.
+        path: file of the settings.
+        key: key of the value.
+        value: the value.
+        accepted: the supported value or values.
     """
     return InputError(
         f"{path}: {key} is {shown(value, 60)}, which isn't understood. "
@@ -126,12 +126,12 @@ def refused(
 def without_counterpart(
     settings: dict[str, Any], neutral: dict[str, Any]
 ) -> tuple[str, ...]:
-    """Settings without a counterpart, as `NAME=VALUE`, for `ForeignModel`.
+    """Returns settings without a counterpart as `NAME=VALUE`.
 
     Args:
-        settings: of the program's search.
-        neutral: values of such settings that change no translation; so does
-            None.
+        settings: settings of the program's search.
+        neutral: settings without a counterpart, with the values that don't
+            change translations; None doesn't either.
     """
     return tuple(
         f"{key}={shown(settings[key], 60)}"
@@ -143,13 +143,13 @@ def without_counterpart(
 def require_understood(
     path: pathlib.Path, settings: dict[str, Any], understood: dict[str, Any]
 ) -> None:
-    """Refuses settings of another value than the one that is understood.
+    """Refuses settings whose value isn't the supported one.
 
-    A key that isn't there has that value, and so has an empty one where that
-    value is empty.
+    A missing key counts as supported, and so does any empty value if the
+    supported value is empty.
 
     Raises:
-        InputError: names the first.
+        InputError: names the first unsupported setting.
     """
     for key, accepted in understood.items():
         value = settings.get(key, accepted)
@@ -162,23 +162,23 @@ def weights_of(
     config: ModelConfig,
     orders: Sequence[Sequence[int]],
 ) -> dict[str, np.ndarray]:
-    """The weights of a model of this package, by their Keras paths.
+    """Converts a model's tensors to weights of this package, by Keras path.
 
-    Positions are ordered otherwise, sine beside cosine, where Marian has all
-    sines before all cosines. So the features of the residual stream change
-    places, in everything that reads or writes it.
+    Positional encodings here have each sine beside its cosine, whereas Marian
+    has all sines before all cosines. So the features of the residual stream
+    are permuted, in all weights that read or write it.
 
     Args:
-        model: of which the tensors are taken.
-        config: of the new model.
+        model: the model to convert.
+        config: configuration of the new model.
         orders: `new_order` of each side.
 
     Raises:
-        InputError: a tensor is missing, too many, of another shape, or not
-            of finite numbers.
+        InputError: a tensor is missing or unexpected, has another shape, or
+            isn't finite.
     """
     reader = _Reader(model, config)
-    reader.embeddings(orders)  # First, as they say whether d_model is right.
+    reader.embeddings(orders)  # First, as this verifies d_model.
     for side, count in (
         ("encoder", config.num_encoder_layers),
         ("decoder", config.num_decoder_layers),
@@ -192,7 +192,7 @@ def weights_of(
 
 
 class _Reader:
-    """Takes tensors by transformers' names, and checks each."""
+    """Checks and converts tensors by transformers' names."""
 
     def __init__(self, model, config):
         self._model = model
@@ -201,18 +201,18 @@ class _Reader:
         self._inner = config.d_ff
         self._tied = config.tied_embeddings
         as_marian = config.positions == "tensor2tensor"
-        # Marian has no <pad>; transformers lets it take its share.
+        # Marian has no <pad>; in transformers it has a probability.
         predicted = model.padding_is_predicted
         self._no_padding = as_marian if predicted is None else not predicted
         self.weights = {}
 
     @functools.cached_property
     def _order(self):
-        """Ours 2i is Marian's i, ours 2i + 1 its D/2 + i."""
+        """Marian's features in our order: 2i is its i, 2i + 1 its D/2 + i."""
         return np.arange(self._width).reshape(2, -1).T.ravel()
 
     def layer(self, side, number):
-        """An encoder's or a decoder's layer."""
+        """Converts a layer of the encoder or decoder."""
         ours = f"{side}_layer_{number}"
         theirs = f"model.{side}.layers.{number}"
         self._attention(f"{ours}/self_attention", f"{theirs}.self_attn")
@@ -225,11 +225,11 @@ class _Reader:
         )
 
     def final_norm(self, side):
-        """Of the residual stream, after the last layer."""
+        """Converts the normalisation after the last layer."""
         self._norm(f"{side}_norm", f"model.{side}.layer_norm")
 
     def embeddings(self, orders):
-        """Embeddings and the output layer."""
+        """Converts the embeddings and the output layer."""
         sizes = [len(vocabulary) for vocabulary in self._model.vocabularies]
         shared = "model.shared.weight"
         names = ["model.encoder.embed_tokens.weight"]
@@ -263,7 +263,7 @@ class _Reader:
             self.weights["logits/bias"] = bias
 
     def check_all_read(self):
-        """Refuses tensors that the model has no place for."""
+        """Refuses tensors that the model doesn't have."""
         positions = ("embed_positions.weight", "embed_positions.weights")
         left = [n for n in self._left if not n.endswith(positions)]
         if left:
@@ -279,7 +279,7 @@ class _Reader:
         self._norm(f"{ours}_layer_norm", f"{theirs}_layer_norm")
 
     def _dense(self, ours, theirs, reads=False, writes=False):
-        """A product that reads the residual stream, or writes to it."""
+        """Converts a dense layer; it reads or writes the residual stream."""
         inner = self._inner if ".fc" in theirs else self._width
         inputs, outputs = (
             (self._width, inner) if reads else (inner, self._width)
@@ -303,7 +303,7 @@ class _Reader:
         self.weights[path] = _rows(rows, order)[:, self._order]  # (V, D)
 
     def _bias(self, size, order):
-        """The output layer's bias, `(V,)`."""
+        """Returns the output layer's bias, `(V,)`."""
         bias = np.zeros((1, size), np.float32)
         if "final_logits_bias" in self._left:
             bias = self._take("final_logits_bias", 1, size)
@@ -337,7 +337,7 @@ class _Reader:
 
 
 def _rows(table, order):
-    """Rows in their new order; zeros where there is none."""
+    """Returns rows in their new order; zeros where the order has None."""
     taken = table[[number or 0 for number in order]]
     taken[[number is None for number in order]] = 0.0
     return taken

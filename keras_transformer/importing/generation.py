@@ -1,4 +1,4 @@
-"""Search settings of transformers' folders, as the section `decoding`.
+"""Conversion of transformers' search settings to the section `decoding`.
 
 Reference: transformers' `generation/configuration_utils.py` and
 `generation/logits_process.py`.
@@ -10,8 +10,8 @@ from keras_transformer.importing.foreign import without_counterpart
 from keras_transformer.importing.vocabulary import LANGUAGE_CODE
 
 _SAME = ("no_repeat_ngram_size", "repetition_penalty", "early_stopping")
-# Settings that a search here hasn't, by the values that leave them out;
-# None does so for each.
+# Settings that searches here don't have, with the values that turn them off;
+# None turns off any.
 _NEUTRAL: dict[str, Any] = {
     "begin_suppress_tokens": [],
     "constraints": [],
@@ -39,8 +39,8 @@ _CHANGING = {
     *("banned_tokens", "min_length"),
     *("no_repeat_ngram_size", "repetition_penalty"),
 }
-# Settings that change no translation here: of sampling, which is off, and of
-# the last token at a limit.
+# Settings that don't change translations here: those of sampling, which is off,
+# of the output, and of the last token at the length limit.
 _WITHOUT_EFFECT = {
     *("forced_eos_token_id", "num_return_sequences"),
     *("output_scores", "remove_invalid_values", "return_dict_in_generate"),
@@ -52,18 +52,18 @@ SETTINGS = frozenset({*_SAME, *_NEUTRAL, *_TAKEN, *_WITHOUT_EFFECT})
 def search_settings(
     given: dict[str, Any], vocabulary: dict[str, int]
 ) -> tuple[dict[str, Any], tuple[str, ...], bool]:
-    """The section `decoding` of what transformers' `generate` is given.
+    """Converts settings of transformers' `generate` to the section `decoding`.
 
     Args:
         given: values of `generation_config.json`, and of `config.json`, where
-            earlier versions of transformers had them.
-        vocabulary: ids of the target by tokens.
+            earlier versions of transformers stored them.
+        vocabulary: target ids by token.
 
     Returns:
         the section, whose values aren't checked yet; `NAME=VALUE` of each
-        setting that would change a translation and that has no counterpart;
-        and whether `<pad>` has no probability: with `renormalize_logits`,
-        where nothing else is banned, the other tokens share it.
+        setting without a counterpart that would change translations; and True
+        if `<pad>` has no probability: with `renormalize_logits`, and nothing
+        else banned, its probability is distributed among the other tokens.
     """
     given = {key: value for key, value in given.items() if value is not None}
     penalty = given.get("length_penalty", 1.0)
@@ -73,13 +73,13 @@ def search_settings(
         "length_normalization": "average",
     }
     decoding |= {key: given[key] for key in _SAME if key in given}
-    # "never" is how every search here goes on, unless it stops early.
+    # "never" is the behaviour of searches here that don't stop early.
     if given.get("early_stopping") == "never":
         decoding["early_stopping"] = False
     decoding |= _lengths(given)
     banned, left = _banned(given, vocabulary)
     decoding |= banned
-    # Others than END would end a translation, too.
+    # Other end tokens than END have no counterpart.
     ends = given.get("eos_token_id", [])
     ends = ends if isinstance(ends, list) else [ends]
     if any(end != vocabulary["</s>"] for end in ends):
@@ -96,7 +96,7 @@ def search_settings(
 
 
 def _lengths(given):
-    """Limits, which transformers counts with the decoder's first input."""
+    """Converts length limits; transformers' count the first decoder input."""
     lengths = {}
     for ours in ("min_length", "max_length"):
         total, new = given.get(ours), given.get(f"{ours[:3]}_new_tokens")
@@ -105,14 +105,14 @@ def _lengths(given):
         elif type(total) is int:
             lengths[ours] = max(total - 1, 0)
         elif total is not None:
-            lengths[ours] = total  # Refused with the rest of the section.
+            lengths[ours] = total  # Invalid; refused with the section.
     return lengths
 
 
 def _banned(given, vocabulary):
-    """Tokens that are never generated, and keys of which a part is left out."""
+    """Returns banned tokens, and keys whose values can't all be converted."""
     tokens = {number: token for token, number in vocabulary.items()}
-    # Neither is ever generated here.
+    # These are never generated here anyway.
     never = (vocabulary.get("<pad>"), given.get("decoder_start_token_id"))
     section: dict[str, Any] = {}
     left = []

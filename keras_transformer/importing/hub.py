@@ -1,4 +1,4 @@
-"""Hugging Face's hub: a model's files by its name, where there is a network."""
+"""Download of a model's files from Hugging Face's hub."""
 
 import os
 import pathlib
@@ -7,23 +7,23 @@ import re
 from keras_transformer.errors import InputError
 
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
-# What an importer reads; a repository has the weights of other frameworks, too.
+# Files that the importers read, without weights of other frameworks.
 _FILES = (
     *("*.json", "*.md", "*.model", "*.spm", "*.txt", "LICENSE*"),
     *("model*.safetensors", "pytorch_model*.bin"),
-    "tokenization_small100.py",  # Never run: that it is there tells the model.
+    "tokenization_small100.py",  # Never run: its presence identifies the model.
 )
 
 
 def model_folder(model: str | os.PathLike) -> pathlib.Path:
-    """The folder of a model's files, downloaded where a name is given.
+    """Returns the folder of a model's files; downloads it if given a name.
 
     Args:
         model: a folder, or a name on the hub such as
             `Helsinki-NLP/opus-mt-en-de`, which needs huggingface_hub.
 
     Raises:
-        InputError: there is no such folder, or the hub can't be asked.
+        InputError: there is no such folder, or the download fails.
     """
     folder, name = pathlib.Path(model), os.fspath(model)
     if folder.is_dir():
@@ -46,7 +46,7 @@ def model_folder(model: str | os.PathLike) -> pathlib.Path:
         ) from None
     try:
         return pathlib.Path(snapshot_download(name, allow_patterns=_FILES))
-    # Those of its HTTP library, of a wrong name, of files it doesn't give.
+    # Errors of its HTTP library, of unknown names and of restricted files.
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(

@@ -1,4 +1,4 @@
-"""Folders of Hugging Face's MarianMTModel, M2M100 and NLLB.
+"""Import of Hugging Face's MarianMTModel, M2M100, NLLB and SMaLL-100.
 
 References: transformers' `modeling_marian.py`, `tokenization_marian.py`,
 `convert_marian_to_pytorch.py`, `modeling_m2m_100.py`,
@@ -24,8 +24,8 @@ from keras_transformer.system.checksums import is_bare_name
 from keras_transformer.system.files import read_json
 
 CONFIG = "config.json"
-# What the model would compute otherwise, by the value that is understood.
-# Four of Marian's were last read by transformers 3, whose models these are.
+# Settings that change the model's computation, with the supported value. Four
+# of Marian's were last read by transformers 3, which wrote these models.
 _UNDERSTOOD = {
     "model_type": "marian",
     "scale_embedding": True,
@@ -43,8 +43,8 @@ _UNDERSTOOD_M2M100 = {
     "tie_encoder_decoder": False,
     "quantization_config": None,
 }
-# All else that transformers reads or writes for both classes, and that
-# computes nothing here: in training, of a tokenizer, about the file itself.
+# Other settings that transformers reads or writes for both classes, without an
+# effect here: those of training, of the tokenizer, and of the file itself.
 _READ = frozenset(
     (
         "_attn_implementation_autoset _commit_hash _name_or_path architectures "
@@ -60,8 +60,8 @@ _READ = frozenset(
     ).split()
 )
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-_INDEX = ".index.json"  # Behind a name of weights in several files.
-# Names of the embeddings: one tensor may be saved under any of them.
+_INDEX = ".index.json"  # Suffix if the weights are in several files.
+# Names of the embeddings. A shared tensor may be saved under any of them.
 _SHARED, _SOURCE, _TARGET, _OUTPUT = _TABLES = (
     "model.shared.weight",
     "model.encoder.embed_tokens.weight",
@@ -69,8 +69,8 @@ _SHARED, _SOURCE, _TARGET, _OUTPUT = _TABLES = (
     "lm_head.weight",
 )
 _VOCABULARY = "vocab.json"
-_UNUSED = "<unused {}>"  # A row of the embedding that no token has.
-# M2M100's languages, in the order of their tokens, which no file has.
+_UNUSED = "<unused {}>"  # Name of an embedding row without a token.
+# M2M100's languages in the order of their tokens, which isn't in any file.
 _LANGUAGES = {
     "m2m100": (
         "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa "
@@ -83,7 +83,7 @@ _LANGUAGES = {
 }
 # The token of a language: M2M100's __en__, NLLB's eng_Latn.
 _CODE = re.compile("__[a-z]{2,3}__|[a-z]{3}_[A-Z][a-z]{3}")
-# <s> is what a START is called here; theirs is never used.
+# <s> is the name of START here; transformers' own <s> is never used.
 _RENAMED = {"<s>": "<unused s>"}
 _SIZES = {
     "d_model": "d_model",
@@ -98,7 +98,7 @@ _DROPOUTS = {
     "feedforward_dropout": "activation_dropout",
 }
 _POSITIONS = "max_position_embeddings"
-# Of the model that `convert_marian_to_pytorch.py` makes, unless it says so.
+# Defaults of models that `convert_marian_to_pytorch.py` writes.
 _DEFAULTS = {
     "scale_embedding": False,
     "activation_function": "gelu",
@@ -114,11 +114,10 @@ _LARGEST_TOKENIZER = 1 << 26  # Bytes; that of NLLB has 17 million.
 
 
 def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
-    """A folder with `config.json`, weights, vocabulary and `.spm` files.
+    """Reads a folder with `config.json`, weights and vocabularies.
 
     Raises:
-        InputError: a file is missing or damaged, or says something that
-            isn't understood.
+        InputError: a file is missing or damaged, or a setting isn't supported.
     """
     path = folder / CONFIG
     config = read_json(path)
@@ -152,7 +151,7 @@ def _read_marian(folder, config):
     ]
     both = padded[0], padded[-1]
     spm = folder / "source.spm", folder / "target.spm"
-    # The source's START is never seen; a shared table has it all the same.
+    # The source never has START, but a shared table has a row for it.
     start = _start(folder, config, both[1])
     decoding, left_out, no_padding = _decoding(folder, config, both[1])
     return ForeignModel(
@@ -181,10 +180,10 @@ def _read_marian(folder, config):
 
 
 def _read_m2m100(folder, config):
-    """A folder of M2M100, NLLB or SMaLL-100.
+    """Reads a folder of M2M100, NLLB or SMaLL-100.
 
-    They differ by their tokenizers, and by whose language a source begins
-    with: in SMaLL-100 it is the target's.
+    They differ in their tokenizers and in the language token of sources, which
+    is the target language's in SMaLL-100.
     """
     path = folder / CONFIG
     config = _M2M100_DEFAULTS | config
@@ -210,7 +209,7 @@ def _read_m2m100(folder, config):
     require_understood(path, config, {"decoder_start_token_id": end})
     require_understood(folder, described, {"legacy_behaviour": False})
     kind = "NLLB" if is_nllb else "SMaLL-100" if is_small else "M2M100"
-    # The first token is that of the target's language.
+    # Here the target's prefix sets the first token.
     first = {"forced_bos_token_id": None}
     decoding, left_out, no_padding = _decoding(
         folder, config, vocabulary, first
@@ -243,7 +242,7 @@ def _read_m2m100(folder, config):
 
 
 def _m2m100_tokens(folder, described, vocabulary):
-    """Tokens by ids: those of `vocab.json`, then the languages'."""
+    """Returns tokens by id: those of `vocab.json`, then the languages'."""
     name = described.get("language_codes", "m2m100")
     if name not in [*_LANGUAGES]:
         accepted = " or ".join(_LANGUAGES)
@@ -254,7 +253,7 @@ def _m2m100_tokens(folder, described, vocabulary):
 
 
 def _nllb_tokens(path):
-    """Tokens by ids: those of the pieces and those that were added."""
+    """Returns tokens by id: those of the pieces and the added ones."""
     described = read_json(path, _LARGEST_TOKENIZER)
     model = described.get("model")
     vocabulary: Any = model.get("vocab") if isinstance(model, dict) else None
@@ -270,9 +269,9 @@ def _nllb_tokens(path):
 
 
 def _with_codes(path, tokens, size):
-    """Ids by tokens, codes of languages as `>>en<<`.
+    """Returns ids by token, with language codes written as `>>en<<`.
 
-    The model knows more ids than there are tokens; they are never met.
+    Ids without a token, which the embedding may have, get unused names.
     """
     try:
         "".join(tokens.values()).encode()
@@ -300,10 +299,11 @@ def _with_codes(path, tokens, size):
 
 
 def _table_rows(folder, config, tensors, key, name):
-    """The rows of an embedding, which the configuration has to say, too.
+    """Returns the number of rows of an embedding.
 
     Raises:
-        InputError: it says otherwise, or there is no such table.
+        InputError: it differs from the configuration's, or there is no such
+            table.
     """
     table, width = tensors.get(name), config.get("d_model")
     if table is None or table.ndim != 2 or table.shape[1] != width:
@@ -322,10 +322,10 @@ def _table_rows(folder, config, tensors, key, name):
 
 
 def _padded(vocabulary, added, rows):
-    """A vocabulary with as many tokens as its embedding has rows.
+    """Pads a vocabulary with tokens to the rows of its embedding.
 
-    Tables are often padded to a multiple of 8; transformers predicts those
-    rows, too.
+    Tables are often padded to a multiple of 8, and transformers predicts the
+    additional rows, too.
     """
     tokens = {
         number: added.get(number, _UNUSED.format(number))
@@ -335,7 +335,7 @@ def _padded(vocabulary, added, rows):
 
 
 def _added_tokens(folder, described) -> dict[int, str]:
-    """Tokens by ids that a tokenizer has beside its vocabulary, if any."""
+    """Returns a tokenizer's added tokens by id; empty if there are none."""
     path = folder / "added_tokens.json"
     given = described.get("added_tokens_decoder") or {}
     try:
@@ -352,12 +352,12 @@ def _added_tokens(folder, described) -> dict[int, str]:
 
 
 def _read_tensors(folder, tied, share):
-    """The files of weights, and their tensors by names.
+    """Returns the weights' files, and their tensors by name.
 
     Args:
-        folder: of the model.
-        tied: as `ForeignModel.tied_embeddings`.
-        share: whether both sides have one embedding.
+        folder: the model's folder.
+        tied: see `ForeignModel.tied_embeddings`.
+        share: bool, whether both sides share one embedding.
     """
     path = _find_weights(folder)
     files = [path]
@@ -405,7 +405,7 @@ def _find_weights(folder):
 
 
 def _shape(config):
-    """Sizes, activation and positions, as `ForeignModel` has them."""
+    """Returns sizes, activation and positions for `ForeignModel`."""
     return {
         "sizes": {ours: config.get(key) for ours, key in _SIZES.items()},
         "activation": config["activation_function"],
@@ -427,7 +427,7 @@ def _check(path, config, understood):
 
 
 def _dropouts(config):
-    """Dropout of the training, for training the model further."""
+    """Returns the dropout rates of the training, for further training."""
     return {
         ours: config[theirs]
         for ours, theirs in _DROPOUTS.items()
@@ -452,5 +452,5 @@ def _decoding(folder, config, vocabulary, fixed=None):
 
 
 def _languages(described, source, target):
-    """The tags of both sides, as the tokenizer's configuration has them."""
+    """Returns both sides' language tags in the tokenizer's configuration."""
     return str(described.get(source) or ""), str(described.get(target) or "")

@@ -1,7 +1,7 @@
-"""Runs of OpenNMT-tf: a TensorFlow 2 checkpoint, vocabularies, settings.
+"""Import of OpenNMT-tf's runs: TensorFlow 2 checkpoint, vocabularies, settings.
 
-What weights can't say, such as the number of heads, is in the model's
-description. It is a Python file: it is read, never run.
+Values that can't be derived from the weights, such as the number of heads, are
+in the model's description. It is a Python file, which is parsed but never run.
 
 References: OpenNMT-tf's `opennmt/models/transformer.py`,
 `opennmt/models/catalog.py` and `opennmt/layers/position.py`.
@@ -35,15 +35,15 @@ _DESCRIPTION = "model_description.py"
 _CHECKPOINT = re.compile(r"ckpt-(\d+)\.index")
 _SPECIAL = ("<blank>", "<s>", "</s>")
 _MAX_LENGTH = 512
-_EPSILON = 1e-3  # Of Keras' layer normalisation, as OpenNMT-tf leaves it.
+_EPSILON = 1e-3  # Keras' default for layer normalisation, as in OpenNMT-tf.
 _LARGEST_DESCRIPTION = 1 << 20  # bytes
 
-# The arguments of OpenNMT-tf's Transformer that are given by their places.
+# Positional arguments of OpenNMT-tf's Transformer.
 _ARGUMENTS = (
     "source_inputter target_inputter num_layers num_units num_heads "
     "ffn_inner_dim dropout attention_dropout ffn_dropout ffn_activation"
 ).split()
-# What its catalog's models set of those that matter here.
+# Arguments that the models of its catalog set, as far as they matter here.
 _CATALOG: dict[str, dict] = {
     "Transformer": {},
     "TransformerBase": {},
@@ -59,7 +59,7 @@ _UNDERSTOOD = {
     "maximum_relative_position": None,
 }
 
-# Settings that a search here hasn't, by the values that leave them out.
+# Settings that searches here don't have, with the values that turn them off.
 _NEUTRAL = {"coverage_penalty": 0, "decoding_noise": 0, "sampling_topk": 1}
 
 _VARIABLE = re.compile(
@@ -97,10 +97,10 @@ _OTHERS = {
 
 
 def find_settings(folder: pathlib.Path) -> pathlib.Path | None:
-    """The YAML file of a folder that tells of vocabularies; None: none does.
+    """Finds the YAML file that names vocabularies; None if there is none.
 
     Raises:
-        InputError: several do.
+        InputError: there are several.
     """
     named = [
         path
@@ -116,16 +116,15 @@ def find_settings(folder: pathlib.Path) -> pathlib.Path | None:
 
 
 def read_opennmt(folder: pathlib.Path) -> ForeignModel:
-    """A folder with OpenNMT-tf's settings, vocabularies and checkpoint.
+    """Reads a folder with OpenNMT-tf's settings, vocabularies and checkpoint.
 
     Args:
-        folder: it has the YAML file that training was given, with `data`, and
-            the files which that names. Checkpoint and description are there
-            or in the folder that `model_dir` names.
+        folder: folder of the YAML file used for training, with a section
+            `data`, and of the files that it names. Checkpoint and description
+            are in the folder itself or in the one that `model_dir` names.
 
     Raises:
-        InputError: a file is missing or damaged, or says something that
-            isn't understood.
+        InputError: a file is missing or damaged, or a setting isn't supported.
     """
     path = find_settings(folder)
     if path is None:
@@ -180,7 +179,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
 
 
 def _find_checkpoint(folder, path, settings):
-    """The prefix of the latest checkpoint's files."""
+    """Finds the latest checkpoint; returns the prefix of its files."""
     folders = [folder]
     if settings.get("model_dir"):
         folders.append(inside(folder, path, "model_dir", settings))
@@ -200,7 +199,7 @@ def _find_checkpoint(folder, path, settings):
 
 
 def _renamed(prefix, variables):
-    """Arrays by transformers' names, kernels transposed as there."""
+    """Renames variables to transformers' names, and transposes kernels."""
     tensors, left = {}, []
     for name, array in variables.items():
         match = _VARIABLE.fullmatch(name)
@@ -228,7 +227,7 @@ def _renamed(prefix, variables):
     given = [name for name in (_SOURCE, _TARGET) if name in tensors]
     if not given:
         raise InputError(f"{prefix}: no embeddings, not an OpenNMT-tf model")
-    if len(given) == 1:  # What is shared is saved under one of its names.
+    if len(given) == 1:  # A shared embedding is saved under one of its names.
         tensors[_SHARED] = tensors.pop(given[0])
     if "lm_head.weight" in tensors:
         tensors["lm_head.weight"] = tensors["lm_head.weight"].T
@@ -263,11 +262,11 @@ def _sizes(prefix, tensors, arguments):
 
 
 def _read_description(path):
-    """Heads, activation and dropout, by the call that makes the model.
+    """Reads heads, activation and dropout from the call that builds the model.
 
     Raises:
-        InputError: there is no such call, or more than one, or it asks for
-            something that isn't understood.
+        InputError: there isn't exactly one such call, or an argument isn't
+            supported.
     """
     wanted = f"{_DESCRIPTION} beside the checkpoint"
     content = read_bytes(path, wanted, _LARGEST_DESCRIPTION)
@@ -289,15 +288,15 @@ def _read_description(path):
     require_understood(path, given, _UNDERSTOOD)
     dropout = given.get("dropout")
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
-        dropout = 0.1  # As in the catalog; a name's value can't be known.
+        dropout = 0.1  # The catalog's; the value of a variable is unknown.
     usual = {"num_heads": 8, "ffn_activation": "relu"}
     return {**usual, **given, "dropout": dropout}
 
 
 def _model_of(node):
-    """The arguments of a call that makes a Transformer; None: it's no such.
+    """Returns the arguments if a node is a call that builds a Transformer.
 
-    One of them is called None if it is several, with * or **.
+    None if it isn't. Arguments with * or ** have the key None.
     """
     if not isinstance(node, ast.Call):
         return None
@@ -316,7 +315,7 @@ def _model_of(node):
 
 
 def _last_name(node):
-    """A constant, or the last part of a dotted name."""
+    """Returns a constant's value, or the last part of a dotted name."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Attribute):
@@ -325,7 +324,7 @@ def _last_name(node):
 
 
 def _sentencepiece(folder, path, data, side):
-    """The model by which a side's text is split; None: at spaces."""
+    """Returns a side's SentencePiece model; None: text is split at spaces."""
     key = f"{side}_tokenization"
     value = data.get(key)
     if value is None:
@@ -353,14 +352,14 @@ def _sentencepiece(folder, path, data, side):
 
 
 def _controls(path, data):
-    """Start and end of the source, as booleans by name."""
+    """Returns whether sources have `start` and `end`, booleans by name."""
     controls = {}
     for side in SIDES:
         key = f"{side}_sequence_controls"
         value = data.get(key) or {}
         if not isinstance(value, dict):
             raise InputError(f"{path}: {key} isn't start and end")
-        # Those that are named replace both.
+        # If only one is given, the other one is False.
         controls[side] = {
             name: value.get(name) is True if value else side == "target"
             for name in ("start", "end")
@@ -371,7 +370,7 @@ def _controls(path, data):
 
 
 def _decoding(params):
-    """As `params` say; else as --auto_config, which no file has."""
+    """Converts `params`; missing values are those of --auto_config."""
     return {
         "beam_size": params.get("beam_width", 4),
         "replace_unknown": bool(params.get("replace_unknown_target")),

@@ -1,4 +1,4 @@
-"""Folders of Marian itself, as OPUS-MT publishes its models.
+"""Import of models in Marian's own format, as published by OPUS-MT.
 
 References: marian-dev's `src/models/transformer.h` and `src/layers/generic.h`.
 """
@@ -24,7 +24,7 @@ from keras_transformer.importing.vocabulary import read_vocabulary
 
 DECODER = "decoder.yml"
 _SETTINGS = "special:model.yml"
-# What Marian would compute otherwise, by the value that is understood.
+# Settings that change Marian's computation, with the supported value.
 _UNDERSTOOD = {
     "type": "transformer",
     "input-types": [],
@@ -51,7 +51,7 @@ _UNDERSTOOD = {
     "output-omit-bias": False,
     "factors-dim-emb": 0,
 }
-# Settings that a search here hasn't, by the values that leave them out.
+# Settings that searches here don't have, with the values that turn them off.
 _NEUTRAL = {"max-length-factor": 3, "output-sampling": False}
 _SIZES = {
     "d_model": "dim-emb",
@@ -67,11 +67,10 @@ _MAX_LENGTH = 512
 
 
 def read_original(folder: pathlib.Path) -> ForeignModel:
-    """A folder with `decoder.yml`, `model.npz`, vocabularies and `.spm`s.
+    """Reads a folder with `decoder.yml`, weights, vocabularies and `.spm`s.
 
     Raises:
-        InputError: a file is missing or damaged, or says something that
-            isn't understood.
+        InputError: a file is missing or damaged, or a setting isn't supported.
     """
     path = folder / DECODER
     decoder = read_yaml(path, "Marian")
@@ -106,7 +105,7 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
 
 
 def _named_files(folder, decoder):
-    """The weights and the names of both vocabularies."""
+    """Returns the weights' path and the names of both vocabularies."""
     path = folder / DECODER
     models, names = decoder.get("models"), decoder.get("vocabs")
     for key, value, count in (("models", models, 1), ("vocabs", names, 2)):
@@ -135,7 +134,7 @@ def _named_files(folder, decoder):
 
 
 def _settings(path, arrays):
-    """Settings of the model, which are in its weights."""
+    """Reads the model's settings, which are stored among its weights."""
     raw = arrays.pop(_SETTINGS, None)
     if raw is None:
         raise InputError(f"{path}: no {_SETTINGS} in it, not a Marian model")
@@ -164,7 +163,7 @@ def _tied(path, settings):
 
 
 def _renamed(path, arrays, settings):
-    """The arrays by transformers' names, kernels transposed as there."""
+    """Renames arrays to transformers' names, and transposes kernels."""
     tensors = {}
 
     def take(theirs, ours, kernel=False):
@@ -237,7 +236,7 @@ def _decoding(folder, decoder):
 
 
 def _languages(folder):
-    """By the folder's name, such as `opus-2020-07-17.en-zh` or `en-zh`."""
+    """Guesses languages from folders such as `opus-2020-07-17.en-zh`."""
     match = re.search(
         r"(?<![a-z])([a-z]{2,3})-([a-z]{2,3})$", folder.resolve().name
     )
@@ -245,7 +244,7 @@ def _languages(folder):
 
 
 def _punctuation(folder):
-    """As the script did that prepared the training text."""
+    """Returns the normalisation in the script that prepared the training."""
     script = folder / "preprocess.sh"
     if not script.is_file():
         return "none"

@@ -1,8 +1,8 @@
-"""Tensors that a file has as they are, beside a list of their places.
+"""Tensors stored as raw data with an index: safetensors and TensorFlow.
 
-safetensors and TensorFlow's checkpoints. Every size that a file claims is
-checked against the file before memory is taken for it. TensorFlow itself would
-end the process over a checkpoint whose list was made up, so it isn't asked.
+Every size that a file claims is checked against the file before memory is
+allocated. TensorFlow isn't used to read its checkpoints, as it would end the
+process if the index was forged.
 """
 
 import collections
@@ -34,14 +34,14 @@ _CHECKPOINTS = {1: "<f4", 2: "<f8", 14: "bfloat16", 19: "<f2"}
 # A header of 100 MB is the format's own limit.
 _LARGEST_HEADER = 100_000_000
 _MOST_AXES = 64  # NumPy's limit.
-# Of the list of a checkpoint: bytes, entries, and bytes of a name.
+# Limits of a checkpoint's index: bytes, entries, and bytes of a name.
 _LARGEST_INDEX, _MOST_ENTRIES, _LONGEST_NAME = 1 << 24, 1 << 17, 1 << 12
-_MOST_BLOCKS = 1 << 13  # Of that list; LevelDB's have 4 KiB, TensorFlow's more.
-_FOOTER, _MAGIC = 48, bytes.fromhex("57fb808b247547db")  # Of LevelDB's tables.
-# How the variables of a model are called in a checkpoint of TensorFlow's.
+_MOST_BLOCKS = 1 << 13  # of the index; LevelDB's have 4 KiB, TensorFlow's more
+_FOOTER, _MAGIC = 48, bytes.fromhex("57fb808b247547db")  # of LevelDB's tables
+# Prefix and suffix of a model's variables in TensorFlow's checkpoints.
 _MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
-_SLOT = "/.OPTIMIZER_SLOT/"  # What an optimizer keeps of a variable.
-# What Python and NumPy raise while a damaged file is read.
+_SLOT = "/.OPTIMIZER_SLOT/"  # Marks an optimizer's state of a variable.
+# Errors that Python and NumPy raise while reading a damaged file.
 _DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -58,14 +58,14 @@ _DAMAGE = (
 
 
 def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """The tensors of a safetensors file, by their names.
+    """Reads the tensors of a safetensors file.
 
     Returns:
-        arrays that are read from the disk when they are used; bfloat16 and
-        float16 as float32.
+        arrays by name, which are read from the disk when they are used;
+        bfloat16 and float16 are converted to float32.
 
     Raises:
-        InputError: it can't be read, is damaged, or is quantised.
+        InputError: the file can't be read, is damaged, or is quantised.
     """
     path = pathlib.Path(path)
     with reading(path, "a safetensors file"):
@@ -99,12 +99,13 @@ def _safetensor(name, entry, data):
 
 
 def _check_apart(ranges: Iterable) -> None:
-    """Refuses bytes that several tensors claim.
+    """Refuses tensors whose bytes overlap.
 
-    A few of them could be tensors without number, each of which is converted.
+    Otherwise a small file could have any number of tensors, all of which are
+    converted.
 
     Args:
-        ranges: where each begins and ends.
+        ranges: begin and end of each tensor.
     """
     last = 0
     for begin, end in sorted(tuple(offsets) for offsets in ranges):
@@ -117,16 +118,18 @@ def _check_apart(ranges: Iterable) -> None:
 
 
 def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
-    """The model's variables of a TensorFlow 2 checkpoint, by their names.
+    """Reads the model's variables of a TensorFlow 2 checkpoint.
 
     Args:
-        prefix: path of the checkpoint, `ckpt-1000` for example.
+        prefix: path of the checkpoint, for example `ckpt-1000`.
 
     Returns:
-        float32 arrays, most of which stay on the disk until they are used.
+        float32 arrays by name, most of which stay on the disk until they are
+        used.
 
     Raises:
-        InputError: it can't be read, or claims more than its files hold.
+        InputError: the checkpoint can't be read, or claims more than its files
+            contain.
     """
     prefix = pathlib.Path(prefix)
     content = read_bytes(f"{prefix}.index", largest=_LARGEST_INDEX)
@@ -153,15 +156,15 @@ def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def _entries(content):
-    """Places of the model's variables.
+    """Reads the index entries of the model's variables.
 
     Args:
-        content: of the checkpoint's list, bytes.
+        content: the index file, bytes.
 
     Returns:
         entries by the variables' short names, and the number of files.
     """
-    # Only here, as both take long to be imported.
+    # Imported late, as both imports are slow.
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import tensor_bundle_pb2
 
@@ -170,7 +173,7 @@ def _entries(content):
     for key, value in _table(content):
         name = key.decode()
         try:
-            if not name:  # The first.
+            if not name:  # the header, the first entry
                 header = tensor_bundle_pb2.BundleHeaderProto.FromString(value)
                 if header.endianness != header.LITTLE:
                     raise ValueError("numbers whose first byte is the highest")
@@ -199,12 +202,12 @@ def _variable(name, entry, data):
 
 
 def _table(content) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a table of LevelDB's."""
+    """Yields the keys and values of a LevelDB table."""
     footer = content[-_FOOTER:]
     if len(footer) < _FOOTER or not footer.endswith(_MAGIC):
         raise ValueError("no table at its end")
     at = 0
-    for _ in range(2):  # Of the table's filters, not used here.
+    for _ in range(2):  # Skips the handle of the metaindex, which isn't used.
         _, at = _varint(footer, at)
     count, left = 0, len(content)
     for number, (_, handle) in enumerate(_block(content, footer, at), 1):
@@ -221,7 +224,7 @@ def _table(content) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _block(content, handle, at):
-    """The keys and values of a block, the handle of which begins at `at`."""
+    """Yields keys and values of the block whose handle begins at `at`."""
     begin, at = _varint(handle, at)
     size, _ = _varint(handle, at)
     end = begin + size
@@ -247,7 +250,7 @@ def _block(content, handle, at):
 
 
 def _varint(content, at) -> tuple[int, int]:
-    """A number in groups of 7 bits, the lowest first, and where it ends."""
+    """Decodes a varint, lowest bits first; returns it and its end."""
     number = 0
     for shift in range(0, 64, 7):
         byte = content[at]
@@ -261,17 +264,17 @@ def _varint(content, at) -> tuple[int, int]:
 def as_array(
     name: str, data: np.ndarray, dtype: str, shape: Iterable, size: int
 ) -> np.ndarray:
-    """Bytes as an array of numbers.
+    """Converts bytes to an array of numbers.
 
     Args:
-        name: of the tensor, for errors.
+        name: the tensor's name, for errors.
         data: uint8 array.
-        dtype: of NumPy, or "bfloat16".
-        shape: that the file claims.
-        size: in bytes, that the file claims.
+        dtype: a NumPy dtype, or "bfloat16".
+        shape: the shape that the file claims.
+        size: the size that the file claims, in bytes.
 
     Raises:
-        ValueError: the sizes don't fit.
+        ValueError: the sizes don't match.
     """
     shape = tuple(shape)
     width = 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
@@ -289,8 +292,8 @@ def as_array(
 
 
 def as_float32(data: np.ndarray, dtype: str) -> np.ndarray:
-    """A uint8 array as numbers; half precision as float32."""
-    if dtype == "bfloat16":  # The upper half of a float32.
+    """Converts uint8 to numbers; half precision becomes float32."""
+    if dtype == "bfloat16":  # the upper half of a float32
         return (data.view("<u2").astype("<u4") << 16).view("<f4")
     values = data.view(dtype)
     return values.astype(np.float32) if values.dtype == "<f2" else values
@@ -301,8 +304,8 @@ def reading(path: pathlib.Path, kind: str) -> Iterator[None]:
     """Turns the errors of reading a file into an `InputError` that names it.
 
     Args:
-        path: of the file.
-        kind: what it should be.
+        path: path of the file.
+        kind: expected kind of file, for the message.
     """
     try:
         yield

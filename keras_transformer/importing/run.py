@@ -1,7 +1,7 @@
-"""Writes the run of an imported model.
+"""Writes an imported model as a run.
 
-It has no data and no epochs, but all else that a run has; its origin is in its
-manifest under `imported`, licence and model card are in its folder `imported/`.
+The run has no data and no epochs, but everything else. Its manifest has the
+origin under `imported`; licence and model card are in its folder `imported/`.
 """
 
 import os
@@ -37,18 +37,20 @@ from keras_transformer.training.weights import save_weights, weights_path
 
 IMPORTED = "imported"
 _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
-# Of several, the first.
+# The first one, if a model card lists several.
 _LICENSE = re.compile(r"^license:[ \t]*(?:\n[ \t]*-)?(.*)$", re.M)
 _LONGEST_LICENSE = 100
 
 
 def read_model(folder: str | os.PathLike) -> ForeignModel:
-    """Model of a folder of Hugging Face's, Marian's or OpenNMT-tf's.
+    """Reads a model of Hugging Face's, Marian's or OpenNMT-tf's format.
 
-    A name on Hugging Face's hub is a folder, too, see `model_folder`.
+    Args:
+        folder: a folder, or a name on Hugging Face's hub, see `model_folder`.
 
     Raises:
-        InputError: it is none of them, damaged, or not understood.
+        InputError: the folder isn't of any of these formats, is damaged, or a
+            setting isn't supported.
     """
     folder = model_folder(folder)
     check_files(folder)
@@ -74,25 +76,25 @@ def import_run(
     source_prefix: str = "",
     punctuation: str = "auto",
 ) -> Run:
-    """Makes a run of a model that another program trained.
+    """Imports a model that another program trained as a run.
 
     Args:
-        folder: of a MarianMTModel, M2M100 or NLLB, of Marian itself or of
-            OpenNMT-tf; or a name on Hugging Face's hub.
+        folder: folder of a MarianMTModel, M2M100 or NLLB, of Marian itself or
+            of OpenNMT-tf; or a name on Hugging Face's hub.
         out: folder that doesn't exist yet or is empty.
-        positions: "tensor2tensor": computes as Marian does, which trained the
-            model; "sinusoidal": as transformers does, for models that were
+        positions: "tensor2tensor": computed as in Marian, which trained the
+            model; "sinusoidal": as in transformers, for models that were
             trained further there.
-        source_language: its tag; None: as the folder says.
-        target_language: its tag; None: as the folder says.
-        source_prefix: language code that goes before each source without
-            one, such as `>>cmn_Hans<<`.
-        punctuation: "none"; "moses" normalises it as Moses' script does,
-            "auto" does so if the folder says so.
+        source_language: tag of the source language; None: the folder's.
+        target_language: tag of the target language; None: the folder's.
+        source_prefix: language code to add to sources without one, such as
+            `>>cmn_Hans<<`.
+        punctuation: "none"; "moses": normalised as by Moses' script; "auto":
+            as the folder specifies.
 
     Raises:
-        InputError: the folder is damaged or not understood, or `out` can't
-            be written.
+        InputError: the folder is damaged or not supported, or `out` can't be
+            written.
     """
     model = read_model(folder)
     for path in model.files:
@@ -129,7 +131,7 @@ def import_run(
         for i in (0, 1)
     )
     tokenizers = source, target
-    # Before a model is built as large as the configuration claims.
+    # Checks the tensors before building a model of the configured size.
     weights = weights_of(model, config.model, orders)
     sizes = len(orders[0]), len(orders[1])
     keras_model = build_transformer(config.model, *sizes)
@@ -146,7 +148,7 @@ def import_run(
         (temporary / "weights").mkdir()
         for side, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(temporary / f"{side}_tokenizer")
-        # As their terms mostly ask for.
+        # Most licences require copies of these notices.
         for notice in _NOTICES:
             copy_own_files(model.folder, temporary / IMPORTED, notice)
         save_weights(
@@ -169,7 +171,7 @@ def _config(model, positions, languages, prefix):
     named = zip(SIDES, languages, model.languages, strict=True)
     tags = {}
     for side, given, said in named:
-        if not (given or (said and is_tag(said))):  # It may be a group's.
+        if not (given or (said and is_tag(said))):  # It may name a group.
             raise InputError(
                 f"{model.folder}: it doesn't say its {side} language. "
                 f"Accepted: --{side}-language with a tag such as en"
@@ -194,7 +196,7 @@ def _config(model, positions, languages, prefix):
 
 
 def _prefixes(model, config):
-    """Codes before texts of either side, "" where there are none."""
+    """Returns the language codes before source and target; "" for none."""
     given = config.decoding.source_prefix
     source, target = (
         f">>{tag}<<"
@@ -208,7 +210,7 @@ def _prefixes(model, config):
 
 
 def _assign(model, values):
-    """Gives a model its weights, each of which has to be there."""
+    """Assigns a model's weights; each trainable one must have values."""
     for weight in model.weights:
         if weight.path in values:
             weight.assign(values.pop(weight.path))
@@ -233,7 +235,7 @@ def _manifest(model, tokenizers, name):
 
 
 def _license(folder):
-    """The model card's licence; None if it has none."""
+    """Returns the model card's licence; None if it has none."""
     card = folder / "README.md"
     if not is_own(card):
         return None
@@ -243,6 +245,6 @@ def _license(folder):
         return None
     match = _LICENSE.search(parts[1])
     said = match[1].strip() if match else ""
-    # It is shown on a terminal.
+    # Control characters are replaced, as it is shown on a terminal.
     plain = (c if c.isprintable() else "\ufffd" for c in said)
     return "".join(plain)[:_LONGEST_LICENSE] or None

@@ -1,8 +1,8 @@
-"""Tensors of `torch.save` and of NumPy's `.npz`, read as data: nothing is run.
+"""Tensors of `torch.save` and of NumPy's `.npz`, read without running code.
 
-Every size that a file claims is checked against the file before memory is taken
-for it. The pickle in PyTorch's files can call any function there is, and
-Python's own reader can be kept busy without end. So it is read here, by the few
+Every size that a file claims is checked against the file before memory is
+allocated. The pickle in PyTorch's files could call any function, and could keep
+Python's unpickler busy forever. So it is interpreted here, with only the
 opcodes and the three functions that a dictionary of tensors needs; all others
 are refused.
 """
@@ -36,20 +36,21 @@ _STORAGES = {
 }
 # Trained weights hardly compress, and few names share a tensor.
 _LARGEST_RATIO = 20
-# Of a pickle, which has names, shapes and places of tensors: bytes, opcodes,
-# and axes of a tensor, NumPy's limit.
+# Limits of a pickle, which has names, shapes and offsets of tensors: bytes,
+# opcodes, and axes of a tensor (NumPy's limit).
 _LARGEST_PICKLE, _MOST_OPCODES, _MOST_AXES = 1 << 25, 1 << 20, 64
-# PyTorch's before 1.6, which many OPUS-MT models on the hub have: a pickle of
-# this number, more pickles, then the storages.
+# Files of PyTorch before 1.6, as of many OPUS-MT models on the hub, begin with
+# a pickle of this number; more pickles follow, then the storages.
 _BEFORE_1_6 = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def read_npz(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """The arrays of an `.npz` file, by their names.
+    """Reads the arrays of an `.npz` file by name.
 
     Raises:
-        InputError: it can't be read, is damaged, or claims more than it has.
+        InputError: the file can't be read, is damaged, or claims more than it
+            contains.
     """
     with reading(path, "an .npz file"), _open_archive(path) as archive:
         return {
@@ -67,7 +68,7 @@ def _npy(name, content):
     }[version]
     try:
         shape, by_columns, dtype = read(file)
-    except (MemoryError, tokenize.TokenError):  # Python's parser has these.
+    except (MemoryError, tokenize.TokenError):  # from Python's parser
         raise ValueError(f"{shown(name)} has no header") from None
     if dtype.kind not in "fiu":
         raise ValueError(f"{shown(name)} is {shown(str(dtype))}")
@@ -78,10 +79,11 @@ def _npy(name, content):
 
 
 def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """The tensors of a file of `torch.save`, by their names.
+    """Reads the tensors of a file of `torch.save` by name.
 
     Raises:
-        InputError: it can't be read, is damaged, or calls what no tensor needs.
+        InputError: the file can't be read, is damaged, or calls a function that
+            tensors don't need.
     """
     with reading(path, "a state dictionary that torch.save wrote"):
         with path.open("rb") as file:
@@ -104,11 +106,11 @@ def _in_archive(path):
 
 
 def _in_sequence(file):
-    """The tensors of a file of PyTorch before 1.6, read behind its number."""
+    """Reads the tensors of a file of PyTorch before 1.6."""
     content = np.memmap(file, np.uint8, "r")
     pickles = io.BytesIO(content[:_LARGEST_PICKLE].tobytes())
     pickles.seek(len(_BEFORE_1_6))
-    for _ in range(2):  # the format's version, and the machine it was made on
+    for _ in range(2):  # Skips the version and the writing machine.
         for _ in _opcodes(pickles):
             pass
     state = _Unpickler().load(pickles)
@@ -127,12 +129,12 @@ def _in_sequence(file):
 
 
 def _tensors(state, read, size):
-    """The tensors that a pickle describes.
+    """Reads the tensors that a pickle describes.
 
     Args:
         state: `_Tensor` by name.
-        read: the bytes of a `_Storage`.
-        size: bytes that there are of all storages, at most.
+        read: function that returns the bytes of a `_Storage`.
+        size: upper bound of the bytes of all storages.
     """
     left = _LARGEST_RATIO * size
     storages: dict[_Storage, np.ndarray] = {}
@@ -150,7 +152,7 @@ def _tensors(state, read, size):
 
 
 def _opcodes(file) -> Iterator[tuple[str, Any]]:
-    """The opcodes of a pickle and their arguments, to its end."""
+    """Yields the opcodes of a pickle and their arguments, to its end."""
     steps = enumerate(pickletools.genops(file))
     for count, (opcode, argument, _) in steps:
         if count > _MOST_OPCODES:
@@ -159,14 +161,14 @@ def _opcodes(file) -> Iterator[tuple[str, Any]]:
 
 
 class _Storage(NamedTuple):
-    """Numbers of which tensors are made: their name in the file, and dtype."""
+    """Storage of tensors' numbers: its name in the file, and dtype."""
 
     name: str
     dtype: str
 
 
 class _Tensor(NamedTuple):
-    """A tensor as the pickle describes it, before its numbers are read."""
+    """A tensor as described by the pickle, before its numbers are read."""
 
     storage: _Storage
     offset: int
@@ -174,7 +176,7 @@ class _Tensor(NamedTuple):
     strides: tuple
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """The tensor of its storage's numbers; no stride reaches beyond it."""
+        """Returns the tensor; refuses strides that reach beyond the storage."""
         offset, shape, strides = self[1:]
         count = math.prod(shape)
         steps = zip(shape, strides, strict=True)
@@ -192,8 +194,8 @@ class _Tensor(NamedTuple):
 class _Unpickler:
     """Reads a dictionary of tensors, and nothing else.
 
-    Values are never compared, hashed or shown before their types are known:
-    a few opcodes make tuples that would take years.
+    Values are never compared, hashed or printed before their types are checked:
+    a few opcodes can build tuples for which that takes years.
     """
 
     def __init__(self):
@@ -202,10 +204,10 @@ class _Unpickler:
         self._kept: dict[int, Any] = {}
 
     def load(self, file) -> dict[str, _Tensor]:
-        """The value of a pickle.
+        """Returns the dictionary of tensors in a pickle.
 
         Raises:
-            ValueError: it is no dictionary of tensors.
+            ValueError: it has another value.
         """
         for name, argument in _opcodes(file):
             self._step(name, argument)
@@ -217,7 +219,7 @@ class _Unpickler:
         return state
 
     def _step(self, opcode, argument):
-        """Runs an opcode, of those that torch.save writes."""
+        """Runs an opcode; refuses those that torch.save doesn't write."""
         stack = self._stack
         match opcode:
             case "PROTO" | "STOP":
@@ -248,7 +250,7 @@ class _Unpickler:
                 arguments = stack.pop()
                 stack.append(_called(stack.pop(), arguments))
             case "BUILD":
-                stack.pop()  # Attributes, such as PyTorch's _metadata.
+                stack.pop()  # attributes, such as PyTorch's _metadata
             case "BINPUT" | "LONG_BINPUT":
                 self._kept[argument] = stack[-1]
             case "BINGET" | "LONG_BINGET":
@@ -259,7 +261,7 @@ class _Unpickler:
                 )
 
     def _popped(self, begin):
-        """The values from a place of the stack on, a tuple."""
+        """Pops all values of the stack from an index on, as a tuple."""
         if begin < 0:
             raise ValueError("a pickle that takes what isn't there")
         values = tuple(self._stack[begin:])
@@ -276,7 +278,7 @@ class _Unpickler:
             target[key] = value
 
     def find_class(self, module, name):
-        """Stand-in for a function or class."""
+        """Returns the stand-in for an allowed function or class."""
         functions: dict[tuple[str, str], Callable] = {
             ("collections", "OrderedDict"): dict,
             ("torch._utils", "_rebuild_tensor_v2"): _tensor,
@@ -319,19 +321,20 @@ def _tensor(storage, offset, shape, strides, *_):
 
 
 def _read(archive, name):
-    """A member of an archive, no more of it than the archive says it has."""
+    """Reads a member of an archive, at most one byte more than it claims."""
     with archive.open(name) as member:
         return member.read(archive.getinfo(name).file_size + 1)
 
 
 @contextlib.contextmanager
 def _open_archive(path) -> Iterator[zipfile.ZipFile]:
-    """A zip file that doesn't unpack to much more than it is.
+    """Opens a zip file that doesn't expand to much more than its size.
 
     Raises:
-        InputError: it does.
-        ValueError: it is compressed as neither program compresses.
-        zipfile.BadZipFile: it isn't one.
+        InputError: the file expands to more than 20 times its size.
+        ValueError: it has another compression than PyTorch and NumPy use, or a
+            name occurs more than once.
+        zipfile.BadZipFile: it isn't a zip file.
     """
     size = pathlib.Path(path).stat().st_size
     with zipfile.ZipFile(path) as archive:
@@ -345,6 +348,6 @@ def _open_archive(path) -> Iterator[zipfile.ZipFile]:
         if any(e.compress_type not in _COMPRESSIONS for e in entries):
             raise ValueError("compressed otherwise than zip files mostly are")
         if len(set(names)) < len(names):
-            # Each time it is read, the last of them is.
+            # Reading by name would read the last one several times.
             raise ValueError("a name that occurs more than once")
         yield archive

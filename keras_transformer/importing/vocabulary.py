@@ -1,8 +1,8 @@
-"""Marian's vocabularies as tokenizers of this package.
+"""Conversion of Marian's vocabularies to tokenizers of this package.
 
-Marian takes pieces from a SentencePiece model of each side, and their ids from
-a vocabulary that both sides mostly share. Here ids come from the SentencePiece
-model itself: it is made again, with its pieces in the vocabulary's order.
+Marian has a SentencePiece model for each side, and takes the ids of pieces from
+a vocabulary that both sides usually share. Here ids come from the SentencePiece
+model itself, so it is rebuilt with its pieces in the vocabulary's order.
 """
 
 import copy
@@ -21,13 +21,13 @@ from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.space import SpaceTokenizer
 from keras_transformer.text.tokenizer import LARGEST_CONTENT, Tokenizer
 
-# What a language code before a source looks like, such as >>cmn_Hans<<.
+# Language codes before a source, such as >>cmn_Hans<<.
 LANGUAGE_CODE = re.compile(r">>[^<>\s]+<<")
 _LARGEST_VOCABULARY = 1 << 26  # bytes of a list of tokens
 _SPACE = "▁"
-# By which SentencePiece scores an unknown character below its worst piece.
+# SentencePiece scores unknown characters this much below its worst piece.
 _UNKNOWN_PENALTY = 10.0
-_NEVER = -1e4  # The score of a piece that is only there to be decoded.
+_NEVER = -1e4  # Score of a piece that is only needed for decoding.
 _PADDING, _UNKNOWN, _, _END = SPECIAL_TOKENS
 _Model = sentencepiece_model_pb2.ModelProto
 _Piece = _Model.SentencePiece
@@ -35,11 +35,11 @@ _Trainer = sentencepiece_model_pb2.TrainerSpec
 
 
 def read_vocabulary(path: pathlib.Path) -> dict[str, int]:
-    """The ids of a `vocab.json` or Marian's `vocab.yml`, by their tokens.
+    """Reads the ids of a `vocab.json` or Marian's `vocab.yml`, by token.
 
     Raises:
-        InputError: it can't be read, has no `</s>` or `<unk>`, or its ids
-            aren't 0, 1, 2 ... each of one token.
+        InputError: the file can't be read, has no `</s>` or `<unk>`, or its ids
+            aren't 0, 1, 2 ..., one for each token.
     """
     if str(path).endswith(".json"):
         vocabulary = read_json(path)
@@ -64,15 +64,18 @@ def read_vocabulary(path: pathlib.Path) -> dict[str, int]:
 
 
 def read_lines(path: pathlib.Path, special: tuple[str, ...]) -> dict[str, int]:
-    """The ids of tokens, one a line; the unknown one's is the last.
+    """Reads a vocabulary with a token a line, and appends `<unk>`.
 
     Args:
-        path: of the file.
-        special: the tokens that it has to begin with.
+        path: path of the file.
+        special: the tokens that the file must begin with.
+
+    Returns:
+        ids by token.
 
     Raises:
-        InputError: it can't be read, begins otherwise, or has a token more
-            than once.
+        InputError: the file can't be read, begins with other tokens, or has a
+            token more than once.
     """
     tokens = _lines(path)
     if not tokens[-1]:
@@ -94,9 +97,9 @@ def read_lines(path: pathlib.Path, special: tuple[str, ...]) -> dict[str, int]:
 
 
 def _read_yaml_lines(path):
-    """`TOKEN: ID` lines, as Marian writes them.
+    """Reads `TOKEN: ID` lines, as Marian writes them.
 
-    They aren't quite YAML: its own reader stumbles over some of the tokens.
+    They aren't valid YAML: parsers fail on some of the tokens.
     """
     vocabulary = {}
     key = None
@@ -104,7 +107,7 @@ def _read_yaml_lines(path):
         line = line.rstrip("\r")
         if not line.strip():
             continue
-        if line.startswith("? "):  # A long key; its value is in the next line.
+        if line.startswith("? "):  # a long key, with its value in the next line
             key = line[2:]
             continue
         token, colon, value = line.rpartition(":")
@@ -148,16 +151,17 @@ def _unquoted(token):
 def new_order(
     vocabulary: dict[str, int], padding: int | None, start: int | None
 ) -> list:
-    """The ids of a vocabulary, in the order that they have here.
+    """Returns the ids of a vocabulary in the order of this package.
 
     Args:
-        vocabulary: ids by tokens.
-        padding: the id of `<pad>`; None: it has none.
-        start: the id of what the decoder starts with; None: nothing.
+        vocabulary: ids by token.
+        padding: the id of `<pad>`; None: there is none.
+        start: the id of the decoder's first input; None: there is none.
 
     Returns:
-        for each id here the id there: of PAD, UNK, START and END, then of
-        all others in their order. START's is a copy.
+        the vocabulary's id for each id of this package: those of PAD, UNK,
+        START and END, then all others in their order. START's may be the id
+        of another special token.
     """
     first = [padding, vocabulary[_UNKNOWN], start, vocabulary[_END]]
     return [*first, *sorted(set(vocabulary.values()) - set(first))]
@@ -171,19 +175,20 @@ def make_tokenizer(
     added: Collection[str] = (),
     **options: Any,
 ) -> Tokenizer:
-    """The tokenizer of one side.
+    """Creates the tokenizer of one side.
 
     Args:
-        path: of the side's SentencePiece model; None: tokens have spaces
-            between them.
-        vocabulary: ids by tokens.
-        order: of `new_order`.
-        prefix: language code before texts that have none.
-        added: tokens that stand for themselves in a text, after a space.
-        options: of the tokenizer.
+        path: path of the side's SentencePiece model; None: tokens are separated
+            by spaces.
+        vocabulary: ids by token.
+        order: result of `new_order`.
+        prefix: language code to add to texts without one.
+        added: tokens that are matched verbatim in a text, after a space.
+        options: options of the tokenizer.
 
     Raises:
-        InputError: it is no SentencePiece model, or knows other pieces.
+        InputError: the file isn't a SentencePiece model, or its pieces don't
+            match the vocabulary.
     """
     if path is None:
         names = {number: token for token, number in vocabulary.items()}
@@ -192,7 +197,7 @@ def make_tokenizer(
         return tokenizer.with_prefix(prefix) if prefix else tokenizer
     try:
         model = _Model.FromString(read_bytes(path, largest=LARGEST_CONTENT))
-    except Exception as error:  # Protobuf's, of a private module.
+    except Exception as error:  # Protobuf's class is in a private module.
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: not a SentencePiece model") from None
@@ -207,17 +212,17 @@ def make_tokenizer(
 
 
 def _reorder(model, vocabulary, order, path, added):
-    """Gives a model the vocabulary's pieces, and after them those it lacks.
+    """Reorders a model's pieces to the vocabulary's, then any others.
 
     Returns:
-        how many the vocabulary has.
+        the number of pieces in the vocabulary.
     """
     kinds = (_Piece.NORMAL, _Piece.USER_DEFINED, _Piece.BYTE)
     own = {p.piece: p for p in model.pieces if p.type in kinds}
     tokens = {number: token for token, number in vocabulary.items()}
     if not own.keys() & vocabulary.keys():
         raise InputError(f"{path}: none of its pieces is in the vocabulary")
-    # A BPE model merges what is unused, too.
+    # A BPE model would merge to unused pieces, too.
     bpe = model.trainer_spec.model_type == _Trainer.BPE
     unused = _Piece.CONTROL if bpe else _Piece.UNUSED
     by_bytes = any(p.type == _Piece.BYTE for p in own.values())
@@ -249,13 +254,13 @@ def _reorder(model, vocabulary, order, path, added):
                 _Piece(piece=piece, type=_Piece.USER_DEFINED, score=0.0)
             )
         elif len(token) == 1 and not by_bytes:
-            # A character that only the other side's model knows: Marian looks
-            # up in the vocabulary what this one's says is unknown. Of several
-            # in a row it would look up all as one, and hardly find them.
+            # A character that only the other side's model has. Marian looks up
+            # the text of unknown pieces in the vocabulary. It would look up
+            # several such characters in a row as one, and rarely find them.
             pieces.append(
                 _Piece(piece=token, type=_Piece.NORMAL, score=unknown)
             )
-        else:  # The other side's.
+        else:  # a piece of the other side's model
             pieces.append(_Piece(piece=token, type=unused, score=_NEVER))
     known = len(pieces)
     pieces += own.values()
@@ -267,7 +272,7 @@ def _reorder(model, vocabulary, order, path, added):
 
 
 def _describe(model):
-    """Where the reserved tokens are."""
+    """Sets the ids and names of the reserved tokens in a model's spec."""
     spec = model.trainer_spec
     names = ("pad", "unk", "bos", "eos")
     for number, (name, token) in enumerate(
