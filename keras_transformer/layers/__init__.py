@@ -1,7 +1,7 @@
-"""The Transformer's layers, usable alone. Only `keras.ops`, any backend.
+"""The Transformer's layers, usable in any Keras model and on any backend.
 
-A model of them that Keras' `quantize` has changed can't be loaded once it is
-saved: save first, and quantise what was loaded.
+A model of these layers that was quantised by Keras' `quantize` can be saved,
+but not loaded again: save it first, and quantise it after loading.
 """
 
 from keras_transformer.layers.attention import MultiHeadAttention

@@ -37,17 +37,18 @@ from keras_transformer.tensors import Initializer, Shape, Tensor
 class MultiHeadAttention(CompositeLayer):
     """Attention in several heads, projected in and out.
 
-    As `keras.layers.MultiHeadAttention`, whose `key_dim` is
-    `d_model // num_heads`; `return_attention_scores` is `attention_weights`.
+    Like `keras.layers.MultiHeadAttention` with a `key_dim` of
+    `d_model // num_heads`; its `return_attention_scores` is the method
+    `attention_weights` here.
 
-    `project` and `attend` do in two calls what `call` does, so that projected
-    keys and values can be kept from one call to the next. A query whose keys
-    are all masked gets some mean of them: finite, never NaN.
+    `project` and `attend` split `call` in two, so that projected keys and
+    values can be cached between calls. A query whose keys are all masked gets
+    some mean of the values: finite, never NaN.
 
     Args:
         num_heads: int, number of heads.
         d_model: int, width of input and output, divisible by `num_heads`.
-        dropout: float, dropped fraction of the attention weights.
+        dropout: float, fraction of the attention weights to drop.
         use_bias: bool, whether the four projections have a bias.
         kernel_initializer: initializer of the four kernels.
         bias_initializer: initializer of the four biases.
@@ -56,11 +57,11 @@ class MultiHeadAttention(CompositeLayer):
         query: float `(B, T, D)`.
         value: float `(B, S, D)`.
         key: float `(B, S, D)`; `value` if omitted.
-        attention_mask: bool `(B, T, S)`, each axis whole or 1, True keeps.
+        attention_mask: bool `(B, T, S)`, each axis full or 1, True keeps.
             Floats are refused.
         training: bool, whether dropout is applied.
         value_mask: bool `(B, S)`, False hides a key; by default the implicit
-            mask of `value`, as `PositionalEmbedding` makes.
+            mask of `value`, such as `PositionalEmbedding` sets.
         key_mask: the same for `key`.
         use_causal_mask: bool, whether the key at s is hidden from the query
             at t < s.
@@ -69,15 +70,15 @@ class MultiHeadAttention(CompositeLayer):
         float `(B, T, D)`.
 
     Attributes:
-        guided_head: int, a head whose attention calls in training keep in
-            `log_weights`; None: they keep none.
-        log_weights: float32 `(B, T, S)`, logarithms of the last such call,
-            without dropout.
+        guided_head: int, the head whose attention is kept in `log_weights` by
+            calls in training; None: no head.
+        log_weights: float32 `(B, T, S)`, logarithms of that head's weights in
+            the last call in training, without dropout.
 
     Raises:
-        ValueError: `num_heads` doesn't divide `d_model`, or, when called, an
-            input of another width, a mask without its three axes or of
-            floats; or `project`, `attend` or `attention_weights` of a symbolic
+        ValueError: `num_heads` doesn't divide `d_model`; or, when called, an
+            input of another width, or a mask of floats or without three axes;
+            or `project`, `attend` or `attention_weights` got a symbolic
             tensor.
 
     Example:
@@ -116,7 +117,7 @@ class MultiHeadAttention(CompositeLayer):
         self.dropout = dropout
         self.use_bias = use_bias
         self.supports_masking = True
-        # Until it is built.
+        # Defaults, until `build` sets them.
         self._value_width: int | None = d_model
         self._key_width: int | None = d_model
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
@@ -130,7 +131,7 @@ class MultiHeadAttention(CompositeLayer):
         )
 
     def _projection(self, name, make=Dense):
-        # Clones: one initializer object would start all four kernels equal.
+        # Clones: one initializer object would make all four kernels equal.
         return make(
             self.d_model,
             use_bias=self.use_bias,
@@ -221,7 +222,7 @@ class MultiHeadAttention(CompositeLayer):
         attention_mask: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """Attends to keys and values that `project` made.
+        """Attends to keys and values that `project` returned.
 
         Args:
             query: float `(B, T, D)`, not projected.
@@ -252,10 +253,10 @@ class MultiHeadAttention(CompositeLayer):
 
         Args:
             query: float `(B, T, D)`, not projected.
-            key: float `(B, S, D)`, not projected; a mask that Keras keeps with
-                it, as of `PositionalEmbedding`, counts as in a call.
+            key: float `(B, S, D)`, not projected. Its implicit mask, such as
+                `PositionalEmbedding` sets, hides keys as in `call`.
             attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
-            use_causal_mask: as of a call.
+            use_causal_mask: as in `call`.
 
         Returns:
             float `(B, N, T, S)`; the last axis sums to 1.
@@ -275,8 +276,8 @@ class MultiHeadAttention(CompositeLayer):
         return attention_weights(query, keys, attention_mask)
 
     def _can_fuse_qkv(self):
-        """True if queries, keys and values of one input are one product."""
-        # Quantised kernels aren't what the product wants.
+        """True if one product can project an input to all three."""
+        # A quantised kernel can't be concatenated with the others.
         not_quantized = all(
             dense.quantization_mode is None
             for dense in (self._query, self._key, self._value)
@@ -286,7 +287,7 @@ class MultiHeadAttention(CompositeLayer):
         return not_quantized and same_norm and same_width
 
     def _project_query(self, query, training=None):
-        """Queries times `_scale`, `(B, N, T, H)`."""
+        """Projected queries times `_scale`, `(B, N, T, H)`."""
         # Scaling the query, not the scores, touches T x H numbers instead
         # of T x S and keeps float16 scores small.
         dense = self._query
@@ -319,13 +320,16 @@ class MultiHeadAttention(CompositeLayer):
         return ops.unstack(x, 3)
 
     def _scaled_query(self):
-        """The query's kernel and bias times `_scale`, to save the copy."""
+        """The query's kernel and bias times `_scale`.
+
+        Scaling them saves a scaled copy of the queries.
+        """
         bias = self._query.bias
         scaled_bias = None if bias is None else bias * self._scale
         return self._query.kernel * self._scale, scaled_bias
 
     def _attend(self, query, keys, values, attention_mask, training):
-        """`attend` for queries that `_project_query` made."""
+        """Implements `attend`, for queries from `_project_query`."""
         # (B, N, T, H)
         context = attention(
             query,
@@ -336,14 +340,14 @@ class MultiHeadAttention(CompositeLayer):
             gradient=bool(training),
         )
         context = ops.transpose(context, (0, 2, 1, 3))  # (B, T, N, H)
-        # Not -1, of which nothing is known where there are no positions.
+        # Not -1, which can't be inferred if an axis is empty.
         batch, length, _, _ = ops.shape(context)
         # (B * T, D)
         context = self._output(ops.reshape(context, (-1, self.d_model)))
         return ops.reshape(context, (batch, length, self.d_model))  # (B, T, D)
 
     def _split_heads(self, x, projection):
-        """Projects x `(B, length, D)`, and splits it into heads."""
+        """Projects x `(B, length, D)` and splits it into heads."""
         (batch, length, _), x = ops.shape(x), projection(_rows(x))
         x = ops.reshape(x, (batch, length, self.num_heads, self.head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, length, H)
@@ -368,11 +372,11 @@ class MultiHeadAttention(CompositeLayer):
 
 
 class PreNormAttention(MultiHeadAttention):
-    """Attention whose inputs are normalised first, as part of the layer.
+    """Attention that normalises its inputs itself.
 
     Args:
         norm: `LayerNormalization`, see `NormalizedDense`.
-        inputs: names of what is normalised, of "query", "key" and "value".
+        inputs: names of the inputs to normalise: "query", "key", "value".
     """
 
     def __init__(
@@ -392,7 +396,7 @@ class PreNormAttention(MultiHeadAttention):
 
 
 def _check_mask(mask):
-    """Refuses what would be taken for another mask than it is."""
+    """Refuses masks that would be misread: of floats, or not of three axes."""
     refuse_float_mask(mask)
     if mask is not None and len(mask.shape) != 3:
         raise ValueError(
@@ -410,7 +414,7 @@ def _rows(x):
 
 
 def _hide_keys(attention_mask, key_mask):
-    """The attention mask without the keys that a mask `(B, S)` hides."""
+    """Combines an attention mask with a mask of keys `(B, S)`."""
     if key_mask is None:
         return attention_mask
     key_mask = ops.expand_dims(key_mask, axis=1)  # (B, 1, S)
@@ -420,7 +424,7 @@ def _hide_keys(attention_mask, key_mask):
 
 
 def _hide_future(attention_mask, query, value):
-    """The attention mask without the keys that come after each query."""
+    """Combines an attention mask with a causal mask."""
     positions = [
         ops.arange(ops.shape(x)[1], dtype="int32") for x in (query, value)
     ]

@@ -10,12 +10,12 @@ from keras_transformer.tensors import Initializer, Shape, Tensor
 
 
 class CompositeLayer(keras.layers.Layer):
-    """A layer of sublayers, which are frozen with it.
+    """A layer whose sublayers are frozen together with it.
 
-    Keras freezes the sublayers that a layer has when `trainable` is set, and
-    variables that come later, but not sublayers that come later. All of them
-    do with the argument `trainable=False`, which is also how Keras loads and
-    clones a frozen layer.
+    In Keras, setting `trainable` reaches the sublayers that a layer has at
+    that time, and variables added later, but not sublayers added later. With
+    the argument `trainable=False`, by which Keras also loads and clones a
+    frozen layer, all sublayers are added later.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -25,13 +25,13 @@ class CompositeLayer(keras.layers.Layer):
 
 
 def own_initializer(initializer: Initializer) -> Initializer:
-    """A copy, as one object starts all weights of a shape alike.
+    """Copies an initializer, which gives equal values if used twice.
 
-    Copies with a seed that was given do so, too, as in Keras' own layers.
+    Copies of one with an explicit seed do, too, as in Keras' own layers.
 
     Args:
-        initializer: its name, of which Keras makes a new one, an object, or a
-            function, which stays as it is.
+        initializer: a name, from which Keras makes a new object; an object,
+            which is cloned; or a function, which is returned as it is.
     """
     if isinstance(initializer, str):
         return initializer
@@ -41,7 +41,7 @@ def own_initializer(initializer: Initializer) -> Initializer:
 
 
 def initializers_config(layer: keras.layers.Layer) -> dict:
-    """What `get_config` says of a layer's two initializers."""
+    """The entries of `get_config` for a layer's two initializers."""
     return {
         name: keras.initializers.serialize(getattr(layer, name))
         for name in ("kernel_initializer", "bias_initializer")
@@ -55,19 +55,19 @@ def check_width(
     width: int | None,
     any_axes: bool = False,
 ) -> None:
-    """Refuses inputs of another width than a layer was made or built for.
+    """Refuses inputs whose width isn't the one that a layer was built for.
 
     A Python comparison of static shapes, which adds nothing to a graph.
 
     Args:
         layer: a Keras layer.
-        name: of its argument.
-        shape: of what it got.
+        name: name of the layer's argument.
+        shape: shape of the tensor that was passed.
         width: int, D.
         any_axes: bool, whether inputs are `(..., D)` and not `(B, T, D)`.
 
     Raises:
-        ValueError: names the layer, what it takes, and what it got.
+        ValueError: `shape` has another width, or another number of axes.
     """
     rank = max(len(shape), 1) if any_axes else 3
     if len(shape) != rank or shape[-1] not in (None, width):
@@ -83,8 +83,9 @@ def refuse_symbolic(
 ) -> None:
     """Refuses symbolic tensors, for methods that Keras doesn't record.
 
-    A functional model records calls of layers. Made of the sublayers that such
-    a method calls, it could be neither run nor loaded.
+    A functional model records only calls of layers. It would record those of
+    the sublayers that such a method calls, and could be neither run nor
+    loaded.
 
     Raises:
         ValueError: one of the tensors is a `keras.KerasTensor`.

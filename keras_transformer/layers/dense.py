@@ -1,4 +1,4 @@
-"""Dense layers: Keras' own, and one whose inputs are normalised first."""
+"""Dense layers: Keras' own, and one that normalises its inputs first."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Dense(keras.layers.Dense):
-    """Keras' Dense, in training by `keras_transformer.ops.dense`.
+    """Keras' Dense, which uses `keras_transformer.ops.dense` in training.
 
-    TensorFlow has no reason to compute the gradients of weight matrices
-    before the way back through the model has ended, and keeps two tensors for
-    each until then; its kernel of that operation orders them. Takes Keras'
-    arguments.
+    TensorFlow may leave the gradients of weight matrices until the end of the
+    backward pass, and keeps two tensors for each until then. Its kernel of
+    `ops.dense` has each computed in turn. Takes the arguments of
+    `keras.layers.Dense`.
     """
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
@@ -41,14 +41,14 @@ class Dense(keras.layers.Dense):
         training: bool | None = None,
         gradient: bool = False,
     ) -> Tensor:
-        """The product with weights that were made of the layer's.
+        """The product of inputs and weights derived from the layer's.
 
         Args:
             inputs: float `(..., D)`, as `call` takes them.
             kernel: float `(D, E)`.
             bias: float `(E,)`, or None.
             training: bool.
-            gradient: bool, whether one by the kernel will be asked for.
+            gradient: bool, whether the kernel's gradient will be needed.
 
         Returns:
             float `(..., E)` in the layer's compute dtype.
@@ -59,41 +59,42 @@ class Dense(keras.layers.Dense):
         return dense(inputs, kernel, bias, kernel_gradient=gradient)
 
     def needs_kernel_gradient(self, training: bool | None) -> bool:
-        """True if a gradient by the kernel will be asked for."""
+        """True if the kernel's gradient will be needed."""
         if not training or self.quantization_mode is not None:
             return False
         return kernel_variable(self).trainable
 
     def input_norm(self) -> LayerNormalization | None:
-        """The `LayerNormalization` that inputs go through first, or None."""
+        """The `LayerNormalization` that is applied to inputs, or None."""
         return None
 
     def quantize(
         self, mode: str | None = None, type_check: bool = True, **kwargs: Any
     ) -> None:
-        # Keras' own refuses subclasses, which might compute something else.
+        # By default Keras refuses subclasses of its layers.
         super().quantize(mode, type_check=False, **kwargs)
 
 
 class NormalizedDense(Dense):
     """`dense(norm(inputs))`, with less memory in training.
 
-    There the norm's scale and centre become part of kernel and bias. Then the
-    product keeps for its gradient what the normalisation keeps anyway, not a
-    tensor of its own, and passes over the inputs are saved. Only in training:
-    each call scales the kernel, which a step of a search is too small for.
+    In training the norm's scale and centre are fused into kernel and bias. The
+    product's gradient then needs the standardised inputs, which the norm keeps
+    anyway, instead of another tensor, and passes over the inputs are saved.
+    Each call scales the kernel, though, which costs too much for the few rows
+    of a search step.
 
     Args:
         units: int, E.
-        norm: `LayerNormalization`. The layer around both owns it: builds it,
-            tracks its weights and saves them.
+        norm: `LayerNormalization`. It belongs to the enclosing layer, which
+            builds it, tracks its weights and saves them.
     """
 
     def __init__(
         self, units: int, norm: LayerNormalization, **kwargs: Any
     ) -> None:
         super().__init__(units, **kwargs)
-        # In a function, where Keras doesn't find a second owner.
+        # In a function, so that Keras doesn't track it as a sublayer here.
         self._input_norm = lambda: norm
 
     def input_norm(self) -> LayerNormalization:
@@ -122,6 +123,6 @@ class NormalizedDense(Dense):
     def quantized_call(
         self, inputs: Tensor, training: bool | None = None
     ) -> Tensor:
-        # Of training, float8 adapts its scales.
+        # `training` matters to float8, which adapts its scales then.
         inputs = self.input_norm()(inputs)
         return super().quantized_call(inputs, training=training)

@@ -1,4 +1,4 @@
-"""Dropout layers that take the operations of `keras_transformer.ops`."""
+"""Dropout layers that use the operations of `keras_transformer.ops`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from keras_transformer.tensors import Activation, Tensor
 class Dropout(keras.layers.Dropout):
     """Keras' Dropout, computed by `keras_transformer.ops.dropout`.
 
-    Its kernels draw fewer random bits. A `noise_shape` takes Keras' way. Takes
-    the arguments of `keras.layers.Dropout`.
+    The kernels of that operation draw fewer random bits. With a `noise_shape`
+    Keras' own implementation runs. Takes the arguments of
+    `keras.layers.Dropout`.
 
     Reference: Srivastava et al. 2014, section 10.
     """
@@ -28,10 +29,10 @@ class Dropout(keras.layers.Dropout):
     def rate_and_seed(
         self, training: bool | None
     ) -> tuple[float, keras.random.SeedGenerator | None]:
-        """The rate and the seed generator, for operations that drop inside.
+        """The arguments of operations with dropout inside.
 
         Returns:
-            both, or 0 and None where nothing is dropped.
+            rate and seed generator, or 0 and None if nothing is dropped.
         """
         if not self._drops(training):
             return 0.0, None
@@ -43,7 +44,7 @@ class Dropout(keras.layers.Dropout):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class ActivationDropout(Dropout):
-    """An activation, then dropout: in training one operation for "relu".
+    """An activation, then dropout; one operation for "relu" in training.
 
     Args:
         rate: float, dropped fraction.

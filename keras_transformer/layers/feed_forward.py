@@ -24,14 +24,15 @@ from keras_transformer.tensors import Activation, Initializer, Shape, Tensor
 class FeedForward(CompositeLayer):
     """Two projections with an activation between, the same at each position.
 
-    KerasHub has it inside its layers, and calls `d_ff` `intermediate_dim`.
+    In KerasHub this is a part of the Transformer layers, and `d_ff` is called
+    `intermediate_dim`.
 
     Args:
         d_ff: int, width between the two projections.
         d_model: int, width of input and output.
-        activation: name or function; "relu", "gelu" (exact, erf) and
-            "swish" among others. A `keras.activations` object is kept.
-        dropout: float, dropped fraction after the activation.
+        activation: name or function, such as "relu", "gelu" (exact, by erf)
+            or "swish". Functions are used as given.
+        dropout: float, fraction to drop after the activation.
         kernel_initializer: initializer of both kernels.
         bias_initializer: initializer of both biases.
 
@@ -123,7 +124,7 @@ class FeedForward(CompositeLayer):
 
 
 class PreNormFeedForward(FeedForward):
-    """The sublayer whose inputs are normalised first, as part of it.
+    """Feed-forward sublayer that normalises its inputs itself.
 
     Args:
         norm: `LayerNormalization`, see `NormalizedDense`.

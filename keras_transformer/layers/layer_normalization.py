@@ -1,4 +1,4 @@
-"""Layer normalisation that can become part of the product after it."""
+"""Layer normalisation that can be fused into the product after it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from keras_transformer.tensors import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Keras' LayerNormalization by `keras_transformer.ops.standardize`.
+    """Keras' LayerNormalization, using `keras_transformer.ops.standardize`.
 
-    Takes its arguments. Over several axes, without scale or centre, and with
-    weights that aren't float32 it is Keras' own.
+    Takes the same arguments. Keras' own implementation runs for other axes
+    than the last, without scale or centre, and for weights that aren't
+    float32.
 
     Reference: Ba et al. 2016, "Layer Normalization", equation 4.
     """
@@ -28,10 +29,10 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def fuse(
         self, inputs: Tensor, kernel: Tensor, bias: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Scale and centre as part of the weights of the product after it.
+        """Fuses scale and centre into the weights of the product after it.
 
-        `matmul(inputs, kernel) + bias` of what is returned is that of what
-        the layer makes of `inputs` and the weights given.
+        `matmul(inputs, kernel) + bias` of the returned tensors equals
+        `matmul(self(inputs), kernel) + bias` of the given ones.
 
         Args:
             inputs: float `(..., D)`.
@@ -44,7 +45,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         if not self._is_plain(inputs):
             return self(inputs), kernel, bias
         inputs = ops.cast(self._standardize(inputs), self.compute_dtype)
-        # Rounded at the end, to what the product is computed in.
+        # In float32: the caller rounds the result to the compute dtype.
         kernel = ops.cast(kernel, "float32")
         row = ops.matmul(ops.reshape(self.beta, (1, -1)), kernel)  # (1, E)
         shift = ops.reshape(row, (-1,))  # (E,)

@@ -1,9 +1,9 @@
-"""Masks as pure functions of token ids: of attention, and of the loss.
+"""Masks for attention and loss, as pure functions of token ids.
 
-Each takes ids `(batch, length)` and raises a `ValueError` for another shape.
-An attention mask is boolean and broadcasts to `(B, T, S)`; True means that
-the query at T may attend to the key at S. Axes: B batch, T target (queries),
-S source (keys).
+Functions of ids `(batch, length)` raise a `ValueError` for another shape. An
+attention mask is boolean and broadcasts to `(B, T, S)`; True means that the
+query at T may attend to the key at S. Axes: B batch, T target (queries), S
+source (keys).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def padding_mask(ids: Tensor) -> Tensor:
 
 
 def seen_source(ids: Tensor, start: bool = True, end: bool = True) -> Tensor:
-    """START or END as padding, for models whose sources have none.
+    """Replaces START or END by padding, for models that don't read them.
 
-    END stays where nothing else is: attention to padding alone would depend
-    on how much of it there is.
+    END stays in a source without other tokens: attention to padding alone
+    would depend on the amount of padding.
 
     Args:
         ids: int tensor `(B, S)`.
-        start: bool, whether START is seen.
-        end: bool, whether END is.
+        start: bool, whether to keep START.
+        end: bool, whether to keep END.
 
     Returns:
-        int `(B, S)`, `PAD_ID` in the place of what isn't seen.
+        int `(B, S)`, with `PAD_ID` in the place of removed tokens.
     """
     require_ids(ids)
     without_start = ops.where(ops.equal(ids, START_ID), PAD_ID, ids)
@@ -89,10 +89,10 @@ def decoder_mask(ids: Tensor) -> Tensor:
 
 
 def require_ids(ids: Tensor) -> None:
-    """Refuses what isn't a batch of ids, such as a length.
+    """Refuses anything but a batch of ids, such as a length.
 
     Raises:
-        ValueError: it hasn't two axes.
+        ValueError: `ids` doesn't have two axes.
     """
     shape = ids.shape if hasattr(ids, "shape") else np.shape(ids)
     if len(shape) != 2:
@@ -103,10 +103,10 @@ def require_ids(ids: Tensor) -> None:
 
 
 def require_token(padding_id: int) -> None:
-    """Refuses a label of padding that no logits are of, such as -100.
+    """Refuses a padding label for which there are no logits, such as -100.
 
     Raises:
-        ValueError: it is negative.
+        ValueError: `padding_id` is negative.
     """
     if padding_id < 0:
         raise ValueError(
@@ -120,7 +120,7 @@ def token_weights(
     padding_id: int = PAD_ID,
     sample_weight: Tensor | None = None,
 ) -> Tensor:
-    """Weights of tokens: 1 if real, 0 if padding, times the weight if given.
+    """Weights of tokens: 1 if real, 0 if padding, times `sample_weight`.
 
     Args:
         labels: int tensor `(B, T)`.

@@ -1,4 +1,4 @@
-"""Pooling: one vector of all the vectors of a text.
+"""Pooling of the vectors of a text into one.
 
 Axes: B batch, S positions, D model width.
 """
@@ -24,19 +24,19 @@ class MaskedPooling(keras.layers.Layer):
     `GlobalAveragePooling1D` divides 0 by 0.
 
     Args:
-        mode: "mean", or "max", the largest of each of the D numbers.
+        mode: "mean", or "max": the largest value of each of the D features.
 
     Call arguments:
         inputs: float `(B, S, D)`.
         mask: bool `(B, S)`, False at padding; by default the implicit mask of
-            `inputs`, as `keras.layers.Embedding(mask_zero=True)` makes it;
-            without one every position counts.
+            `inputs`, such as `keras.layers.Embedding(mask_zero=True)` sets;
+            without a mask every position counts.
 
     Returns:
         float `(B, D)`.
 
     Raises:
-        ValueError: another mode, or a mask that isn't `(B, S)` or is of floats.
+        ValueError: unknown mode, or a mask that is of floats or not `(B, S)`.
 
     Example:
         >>> import numpy as np
@@ -67,7 +67,7 @@ class MaskedPooling(keras.layers.Layer):
         mask = ops.cast(mask[..., None], "bool")  # (B, S, 1)
         if self.mode == "max":
             return self._largest(inputs, mask)
-        # In float32 at least: of long texts a sum outgrows float16.
+        # At least float32, as the sum over a long text overflows float16.
         wide = keras.backend.result_type(inputs.dtype, "float32")
         x = ops.where(mask, ops.cast(inputs, wide), 0.0)
         count = ops.sum(ops.cast(mask, wide), axis=1)  # (B, 1)

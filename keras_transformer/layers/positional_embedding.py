@@ -1,4 +1,4 @@
-"""Token embedding and positions, and the embedding used backwards.
+"""Embedding of tokens and positions, also as a tied output projection.
 
 Axes: B batch, T positions, D model width, V vocabulary.
 """
@@ -37,10 +37,10 @@ def sinusoids(
 
     Returns:
         float32 array `(length, d_model)`; column 2i is
-        `sin(position / 10000^(2i / d_model))`, column 2i + 1 its cosine. Of
+        `sin(position / 10000^(2i / d_model))`, column 2i + 1 the cosine. With
         "tensor2tensor" the exponent is `i / (d_model / 2 - 1)`.
 
-    References: Vaswani et al. 2017, section 3.5; of the same authors,
+    References: Vaswani et al. 2017, section 3.5; by the same authors,
     tensor2tensor's `get_timing_signal_1d`.
     """
     # float64 until the end: large positions lose digits in float32.
@@ -64,8 +64,9 @@ class PositionalEmbedding(CompositeLayer):
     """Token embeddings times sqrt(D), plus positions, then dropout.
 
     Padding is embedded like any token, and hidden from later layers by an
-    implicit mask. With `reverse=True` the embedding matrix projects features
-    to scores over the vocabulary instead ("tied" input and output embeddings).
+    implicit mask. With `reverse=True` the embedding matrix instead projects
+    features to scores over the vocabulary ("tied" input and output
+    embeddings).
 
     KerasHub's `TokenAndPositionEmbedding` calls `d_model` `embedding_dim` and
     `max_length` `sequence_length`; it learns positions, has no sqrt(D), and
@@ -75,34 +76,34 @@ class PositionalEmbedding(CompositeLayer):
         vocabulary_size: int, V.
         d_model: int, even, D.
         max_length: int, number of positions.
-        dropout: float, dropped fraction of the sum.
+        dropout: float, fraction of the sum to drop.
         positions: "sinusoidal", "tensor2tensor" (see `sinusoids`) or
             "learned".
         embeddings_initializer: initializer of the embedding matrix.
         output_bias: bool, whether a bias is added with `reverse`.
         first_position: int, the position of the first token, from which the
-            others are counted. Learned positions have no numbers.
-        mask_zero: bool, whether id 0 is padding, and the output has a mask
-            that hides it in each layer that takes one, ours and Keras'.
+            others are counted. Ignored if positions are learned.
+        mask_zero: bool, whether id 0 is padding: the output then has an
+            implicit mask that hides it in layers that take one, also Keras'.
 
     Call arguments:
         inputs: int ids `(B, T)`, T at most `max_length`; with `reverse`,
             float features `(..., D)`.
         skip: int, number of leading ids, such as START, that share position 0
             with the first id after them.
-        reverse: bool, whether to project backwards.
+        reverse: bool, whether to project features to scores.
         training: bool, whether dropout is applied.
 
     Returns:
         float `(B, T, D)`; with `reverse`, `(..., V)`.
 
     Raises:
-        ValueError: another `positions`, an odd `d_model`, or, when called,
+        ValueError: unknown `positions` or an odd `d_model`; or, when called,
             ids that half precision has rounded, features of another width
-            with `reverse`, or more than `max_length` ids
-            a row. A graph that was traced for
-            any length can't tell: there TensorFlow's `Incompatible shapes`
-            of the sum ends it. Cut rows first: `ids[:, :max_length]`.
+            with `reverse`, or more than `max_length` ids in a row. A graph
+            traced for any length can't check the length: there the sum fails
+            with TensorFlow's `Incompatible shapes`. Cut rows first:
+            `ids[:, :max_length]`.
 
     Example:
         >>> import numpy as np
@@ -154,7 +155,7 @@ class PositionalEmbedding(CompositeLayer):
             dtype=self.dtype_policy,
             name="tokens",
         )
-        # Else Keras warns that it loses the mask of features; here it isn't.
+        # Else Keras warns that it drops the mask, which `compute_mask` keeps.
         self._tokens.supports_masking = True
         self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="embedding_dropout"
@@ -193,7 +194,7 @@ class PositionalEmbedding(CompositeLayer):
         if reverse:
             return self._project(inputs, training)
         if keras.backend.standardize_dtype(inputs.dtype) in _HALF:
-            # Keras casts floats before it calls a layer.
+            # Keras has cast float ids to the compute dtype before this call.
             raise ValueError(
                 "ids can't be floats of half precision, which rounds them. "
                 "Accepted: integers, as of keras.Input(..., dtype='int32'). "
@@ -204,14 +205,17 @@ class PositionalEmbedding(CompositeLayer):
         x = self._tokens(inputs) * self.d_model**0.5
         x = x + self._encoding(ops.shape(inputs)[1], skip)
         x = self._dropout(x, training=training)
-        # Here, where it is known that they aren't features.
+        # Set here: `compute_mask` can't tell float ids from features.
         set_implicit_mask(x, self._padding(inputs))
         return x
 
     def compute_mask(
         self, inputs: Tensor, previous_mask: Tensor | None = None
     ) -> Tensor | None:
-        """The mask of ids, bool `(B, T)`; that of features as it is."""
+        """The padding mask of ids, bool `(B, T)`; for features, the given one.
+
+        Float inputs count as features.
+        """
         if "int" in keras.backend.standardize_dtype(inputs.dtype):
             return self._padding(inputs)
         return previous_mask
@@ -220,7 +224,7 @@ class PositionalEmbedding(CompositeLayer):
         return ops.not_equal(ids, PAD_ID) if self.mask_zero else None
 
     def _project(self, x, training):
-        """By the transposed matrix; by a kernel of its own in training."""
+        """Projects by the transposed matrix, in training by `ops.dense`."""
         check_width(self, "inputs", x.shape, self.d_model, any_axes=True)
         tokens = self._tokens
         not_quantized = tokens.quantization_mode is None
@@ -235,7 +239,7 @@ class PositionalEmbedding(CompositeLayer):
         return dense(x, matrix, bias, transposed=True, kernel_gradient=True)
 
     def _encoding(self, length, skip):
-        """Of the first positions, `(T, D)`."""
+        """Encodings of the first positions, `(T, D)`."""
         table = ops.cast(
             ops.convert_to_tensor(self._position_table), self.compute_dtype
         )
@@ -254,12 +258,12 @@ class PositionalEmbedding(CompositeLayer):
         return keras.ops.convert_to_numpy(self._position_table)
 
     def set_vectors(self, vectors: np.ndarray) -> None:
-        """Starts rows of the embedding matrix from pre-trained vectors.
+        """Initialises rows of the embedding matrix with pre-trained vectors.
 
         Args:
             vectors: float array `(V, D)`; a row of NaN leaves that token's
-                initial values. Rows are divided by sqrt(D), which `call`
-                multiplies back, so the model sees the vectors as given.
+                initial values. Rows are divided by sqrt(D), by which `call`
+                multiplies them again: the model gets the vectors as given.
         """
         current = self._tokens.embeddings.numpy()
         if vectors.shape != current.shape:

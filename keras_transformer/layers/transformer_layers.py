@@ -33,9 +33,9 @@ NORMS = ("pre", "post")
 
 
 class TransformerLayer(CompositeLayer):
-    """Base of both layers: sizes, sublayers, and the residual.
+    """Base of `EncoderLayer` and `DecoderLayer`: sublayers and residuals.
 
-    With pre-norm a sublayer normalises its own inputs (`NormalizedDense`).
+    With pre-norm a sublayer normalises its inputs itself (`NormalizedDense`).
 
     Takes the arguments of `EncoderLayer`.
 
@@ -94,7 +94,10 @@ class TransformerLayer(CompositeLayer):
         self.bias_initializer = self._self_attention.bias_initializer
 
     def _attention(self, name, normalized):
-        """An attention sublayer and its norm; `normalized` names inputs."""
+        """Makes an attention sublayer and its norm.
+
+        With pre-norm the inputs named by `normalized` are normalised.
+        """
         pre_norm = functools.partial(PreNormAttention, inputs=normalized)
         return self._sublayer(
             name,
@@ -104,9 +107,10 @@ class TransformerLayer(CompositeLayer):
         )
 
     def _sublayer(self, name, kinds, **options):
-        """A sublayer, of the first kind or with its norm in it, and the norm.
+        """Makes a sublayer and its norm.
 
-        Checkpoints know both by these names.
+        `kinds` are its class for post-norm and its class for pre-norm, which
+        takes the norm. The names of both layers are in checkpoints.
         """
         norm = LayerNormalization(
             epsilon=self.layer_norm_epsilon,
@@ -133,7 +137,7 @@ class TransformerLayer(CompositeLayer):
         self._feedforward_layer_norm.build(x_shape)
 
     def _add(self, x, update, layer_norm, training=None):
-        """The residual stream after a sublayer, with post-norm normalised."""
+        """Adds an update to the residual stream; with post-norm, normalises."""
         x = x + self._dropout(update, training=training)
         return x if self.norm == "pre" else layer_norm(x)
 
@@ -163,9 +167,9 @@ class EncoderLayer(TransformerLayer):
     """Self-attention, then feed-forward, each with a residual and a norm.
 
     KerasHub's `TransformerEncoder` calls `d_ff` `intermediate_dim`, and
-    `norm="pre"` `normalize_first=True`, by default False. Its `dropout` is
-    `dropout` and `attention_dropout`, its default `layer_norm_epsilon` 1e-5,
-    and `d_model` the width of its input.
+    `norm="pre"` `normalize_first=True` (False by default). Its `dropout` sets
+    both `dropout` and `attention_dropout`, its `layer_norm_epsilon` is 1e-5 by
+    default, and it takes `d_model` from its input.
 
     Args:
         d_model: int, width D of input and output.
@@ -181,8 +185,8 @@ class EncoderLayer(TransformerLayer):
         bias_initializer: initializer of all biases.
 
     Call arguments:
-        x: float `(B, S, D)`. Keys that its implicit mask hides, as
-            `PositionalEmbedding` makes one, are hidden.
+        x: float `(B, S, D)`. Its implicit mask, such as `PositionalEmbedding`
+            sets, hides keys.
         attention_mask: bool, broadcasts to `(B, S, S)`, True keeps.
         training: bool, whether dropout is applied.
 
@@ -190,9 +194,9 @@ class EncoderLayer(TransformerLayer):
         float `(B, S, D)`.
 
     Raises:
-        ValueError: another `norm`, `num_heads` that don't divide `d_model`,
+        ValueError: unknown `norm`, or `num_heads` doesn't divide `d_model`;
             or, when called, an input of another width or a mask of floats;
-            or `attention_weights` of a symbolic tensor.
+            or `attention_weights` got a symbolic tensor.
 
     Example:
         >>> import numpy as np
@@ -249,8 +253,8 @@ class DecoderLayer(TransformerLayer):
         feedforward_dropout: float, inside the feed-forward sublayer.
         norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
         layer_norm_epsilon: float, added to the variance.
-        cross_attention: bool, whether it attends to an encoder's output, as
-            all do but those of language models.
+        cross_attention: bool, whether the layer attends to an encoder's
+            output. False in a language model.
         kernel_initializer: initializer of all kernels.
         bias_initializer: initializer of all biases.
 
@@ -261,15 +265,16 @@ class DecoderLayer(TransformerLayer):
         self_attention_mask: bool, broadcasts to `(B, T, T)`, True keeps.
         cross_attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
         training: bool, whether dropout is applied.
-        use_causal_mask: bool, whether later positions are hidden, too. False
-            where the mask given does it already, or it isn't to write.
+        use_causal_mask: bool, whether to also hide later positions. Pass
+            False if the mask already does, or if the layer isn't
+            autoregressive.
 
     Returns:
         float `(B, T, D)`.
 
     Raises:
-        ValueError: as of `EncoderLayer`, or, when called, cross-attention
-            without an `encoder_output`, or one without cross-attention.
+        ValueError: as for `EncoderLayer`; or, when called, `encoder_output` is
+            missing with cross-attention, or given without it.
 
     Example:
         >>> import numpy as np
@@ -388,7 +393,7 @@ class DecoderLayer(TransformerLayer):
             attention_mask=self_attention_mask,
             use_causal_mask=use_causal_mask,
         )
-        # Keras casts the arguments of calls, and not of other methods.
+        # Keras casts the arguments of `call`, but not of other methods.
         x = ops.cast(x, self.compute_dtype)
         x = self._add(x, update, self._self_attention_layer_norm)
         to_source = self._cross_attention.attention_weights(
@@ -397,17 +402,17 @@ class DecoderLayer(TransformerLayer):
         return to_itself, to_source
 
     def guide(self, head: int) -> None:
-        """Has calls in training keep a head's attention to the source.
+        """Makes calls in training keep a cross-attention head's weights.
 
-        See `take_alignment`.
+        `take_alignment` returns them.
         """
         self._cross_attention.guided_head = head
 
     def take_alignment(self) -> Tensor:
-        """Logarithms of that head's weights in the last call in training.
+        """Returns the logarithms of the guided head's weights and drops them.
 
         Returns:
-            float32 `(B, T, S)`, which the layer doesn't keep any longer.
+            float32 `(B, T, S)`, of the last call in training.
         """
         layer = self._cross_attention
         taken, layer.log_weights = layer.log_weights, None
@@ -417,7 +422,7 @@ class DecoderLayer(TransformerLayer):
         return {**super().get_config(), "cross_attention": self.cross_attention}
 
     def _check_source(self, encoder_output):
-        """Refuses what it has no use for, or lacks; takes a shape, too."""
+        """Checks that an encoder's output, or its shape, is given if needed."""
         missing = encoder_output is None
         if missing == self.cross_attention:
             raise ValueError(
