@@ -15,12 +15,12 @@ from keras_transformer.tensors import Tensor
 
 
 class AttentionWeights(NamedTuple):
-    """Attention of all layers, each row of the last axis summing to 1.
+    """Attention weights of all layers; the last axis sums to 1.
 
     Attributes:
-        encoder: float `(L, B, N, S, S)`.
-        decoder: float `(L, B, N, T, T)`, the decoder's to itself.
-        cross: float `(L, B, N, T, S)`, the decoder's to the encoder's output.
+        encoder: float `(L, B, N, S, S)`, the encoder's self-attention.
+        decoder: float `(L, B, N, T, T)`, the decoder's self-attention.
+        cross: float `(L, B, N, T, S)`, the decoder's cross-attention.
     """
 
     encoder: Any
@@ -31,10 +31,10 @@ class AttentionWeights(NamedTuple):
 def attention_weights(
     model: keras.Model, source_ids: Tensor, target_ids: Tensor
 ) -> AttentionWeights:
-    """The attention of one pass over given translations, without dropout.
+    """Attention weights of one pass over given translations, without dropout.
 
     Args:
-        model: `keras.Model` that `build_transformer` made.
+        model: `keras.Model` from `build_transformer`.
         source_ids: int32 `(B, S)`, as the model takes them, padded with 0.
         target_ids: int32 `(B, T)`, with START, padded with 0.
 
@@ -80,6 +80,6 @@ def attention_weights(
 
 
 def _layers(model, prefix):
-    """Layers in order, and what the functional model hands to each."""
+    """Layers in order, and the inputs of each in the functional model."""
     layers = [layer for layer in model.layers if layer.name.startswith(prefix)]
     return layers, [layer.input for layer in layers]

@@ -1,4 +1,4 @@
-"""Micro-batches of a batch: how it is cut, and its logits.
+"""Micro-batches: splitting a batch, and its logits in parts.
 
 Axes: B batch, T target positions, V vocabulary.
 """
@@ -18,15 +18,15 @@ from keras_transformer.tensors import Tensor
 class MicroBatches:
     """The logits of a batch, a tensor for each micro-batch.
 
-    What loss and metrics get in place of one tensor, so that in a graph
+    Loss and metrics get this in place of one tensor, so that in a graph
     neither the joined logits nor a gradient of their size has to exist.
 
     Args:
-        logits: list of float `(Bi, T, V)`, one after the other.
+        logits: list of float `(Bi, T, V)`, in the order of the batch.
 
     Attributes:
         logits: as given.
-        joined: float `(B, T, V)`, for those who take one tensor.
+        joined: float `(B, T, V)`, for losses and metrics that need one tensor.
     """
 
     def __init__(self, logits: Sequence[Tensor]) -> None:
@@ -35,7 +35,7 @@ class MicroBatches:
 
 
 def split_batch(inputs: Any, count: int) -> Iterator[Any]:
-    """Cuts tensors `(B, ...)` in any structure into `count` of `(Bi, ...)`."""
+    """Splits a structure of tensors `(B, ...)` into `count` of `(Bi, ...)`."""
     size = ops.shape(keras.tree.flatten(inputs)[0])[0]
     ends = [size * i // count for i in range(count + 1)]
     for begin, end in zip(ends[:-1], ends[1:], strict=True):
@@ -48,10 +48,10 @@ def each_micro_batch(
     labels: Tensor,
     logits: Tensor | MicroBatches,
 ) -> Tensor:
-    """`function(labels, logits)`, of one micro-batch after another.
+    """Calls a function on each micro-batch and joins the results.
 
     Args:
-        function: takes labels `(Bi, T)` and logits `(Bi, T, V)`, gives
+        function: takes labels `(Bi, T)` and logits `(Bi, T, V)`, returns
             `(Bi, T)`.
         labels: `(B, T)`.
         logits: float `(B, T, V)`, or `MicroBatches`.

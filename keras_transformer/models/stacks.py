@@ -1,6 +1,6 @@
 """The encoder's and the decoder's stack, and models of only one of them.
 
-Also a model's weights in a model of other layers or more tokens.
+Also copies weights into a model with other layers or more tokens.
 
 Axes: B batch, S source, T target positions, D model width, V vocabulary.
 """
@@ -31,7 +31,7 @@ from keras_transformer.layers.transformer_layers import (
 )
 from keras_transformer.tensors import Tensor
 
-# What a sublayer adds to the residual stream: of attention, of feed-forward.
+# The last projection of a sublayer: of attention, of feed-forward.
 _OUTPUT_PROJECTION = re.compile(r"attention/output/|/outer/")
 
 
@@ -53,9 +53,9 @@ def build_encoder(
         `(B, S, D)`, or `(B, D)` with `pooling`.
 
     Raises:
-        ValueError: another `pooling`. Called with more than
-            `config.max_length` ids, the model ends as `PositionalEmbedding`
-            says: cut texts first, `ids[:, : config.max_length]`.
+        ValueError: unknown `pooling`. Called with more than
+            `config.max_length` ids, the model fails as `PositionalEmbedding`
+            does: cut texts first, `ids[:, : config.max_length]`.
 
     Example:
         >>> config = ModelConfig(num_encoder_layers=1, d_model=8)
@@ -81,8 +81,8 @@ def build_language_model(
 ) -> keras.Model:
     """Builds a decoder without a source, which predicts each next token.
 
-    Layers are named as in `build_transformer`. `TextGenerator` writes with
-    it, `IncrementalTransformer` makes it what searches take.
+    Layers are named as in `build_transformer`. `TextGenerator` generates text
+    with the model; `IncrementalTransformer` adapts it to searches.
 
     Args:
         config: the shape; its values for an encoder are ignored. Tied
@@ -92,7 +92,7 @@ def build_language_model(
     Returns:
         A `keras.Model` from ids int32 `(B, T)`, START first, padded with 0,
         to logits float32 `(B, T, V)` of the token after each. T is at most
-        `config.max_length`; longer rows end as `PositionalEmbedding` says.
+        `config.max_length`; longer rows fail as in `PositionalEmbedding`.
 
     Example:
         >>> config = ModelConfig(num_decoder_layers=1, d_model=8)
@@ -121,8 +121,8 @@ def embedding(
         name: of the layer.
         tied: whether its matrix is also the output projection.
     """
-    # Scores should start at unit scale; an embedding alone starts like the
-    # other weights.
+    # As an output projection it should start with scores of unit scale; an
+    # embedding alone is initialised like the other weights.
     initializer = (
         keras.initializers.RandomNormal(stddev=config.d_model**-0.5)
         if tied
@@ -137,7 +137,7 @@ def embedding(
         first_position=config.first_position,
         embeddings_initializer=initializer,
         output_bias=tied and config.output_bias,
-        mask_zero=False,  # Each layer is handed a mask, made once.
+        mask_zero=False,  # Masks are made once and passed to each layer.
         name=name,
     )
 
@@ -175,7 +175,7 @@ def decode(
         mask: bool `(B, T, T)`, see `decoder_mask`.
         final_norm: whether a LayerNorm follows.
         encoder_output: float `(B, S, D)`; None: there is no source.
-        source_mask: as of `encode`.
+        source_mask: bool `(B, 1, S)`, see `padding_mask`.
     """
     source = () if encoder_output is None else (encoder_output,)
     for i in range(config.num_decoder_layers):
@@ -189,20 +189,20 @@ def decode(
             *source,
             self_attention_mask=mask,
             cross_attention_mask=source_mask,
-            use_causal_mask=False,  # The mask, made once, has it.
+            use_causal_mask=False,  # `mask` is causal already.
         )
     return _norm(config, "decoder")(x) if final_norm else x
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Scores(keras.layers.Layer):
-    """Logits as float32, which loss and search see whatever the policy.
+    """Casts logits to float32 for loss and search, whatever the dtype policy.
 
-    It keeps a model's options: `keras.models.clone_model` copies layers, and
-    nothing that a model knows besides.
+    This layer also keeps the model's options: `keras.models.clone_model` copies
+    layers, but no attributes of a model.
 
     Args:
-        micro_batches, source_start, source_end, alignment_head: as of
+        micro_batches, source_start, source_end, alignment_head: see
             `Transformer`.
     """
 
@@ -222,7 +222,7 @@ class Scores(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, logits: Tensor) -> Tensor:
-        return logits  # Which Keras has cast.
+        return logits  # Keras has cast them already.
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -245,8 +245,8 @@ def logits(
     Args:
         config: the model's shape.
         x: as `decode` returned it.
-        target_embedding: the output layer, where embeddings are tied.
-        options: of the model, see `Scores`.
+        target_embedding: also the output layer if embeddings are tied.
+        options: the model's options, see `Scores`.
     """
     if config.tied_embeddings == "none":
         x = Dense(target_embedding.vocabulary_size, name="logits")(x)
@@ -260,23 +260,25 @@ def copy_to_other_shape(
     target: keras.Model,
     new_tokens: Mapping[str, Sequence[Sequence[int]]] | None = None,
 ) -> None:
-    """Copies a model's weights into a model of other layers or more tokens.
+    """Copies a model's weights into one with other layers or more tokens.
 
-    A stack's layers come from layers at equal distances in the other one, first
-    and last among them (a single layer: from the first). Where it grows, a
-    layer is followed by its copies. With pre-norm these have output projections
-    of zero and leave the residual stream as it is until training changes them:
-    a model that only grows computes at first what the other one does.
+    The layers of a stack are copied from evenly spaced layers of the source,
+    first and last included (a single layer: from the first). In a stack that
+    grows, a layer is followed by its copies. With pre-norm the copies' output
+    projections are zero, so that they leave the residual stream as it is until
+    they are trained: a model that only grows computes, at first, what the
+    source computes.
 
-    A new token has the mean of the vectors of the tokens that its text is made
-    of, in embeddings and in the output layer; the logits of all others stay.
+    A new token gets the mean of the vectors of the tokens that its text
+    consists of, in embeddings and in the output layer. The logits of all other
+    tokens stay.
 
     Args:
         source: built model of `build_transformer`.
-        target: another one, which differs in its numbers of layers and in new
-            tokens after the same ones, if at all.
-        new_tokens: for "source" and "target" the ids of the tokens that each
-            new one is made of; none: the mean of all.
+        target: another one, which may have other numbers of layers, and new
+            tokens after the source's.
+        new_tokens: for "source" and "target", the ids of the tokens that each
+            new token consists of; without ids it gets the mean of all tokens.
 
     References: Shleifer and Rush 2020, "Pre-trained Summarization
     Distillation", section 3 (fewer layers); Wu et al. 2024, "LLaMA Pro",
@@ -307,7 +309,7 @@ def copy_to_other_shape(
 
 
 def _with_rows(weight, shape, parts):
-    """A weight, and along the axis that has to grow the means of its parts."""
+    """Appends means of rows, by `parts`, along the axis that has to grow."""
     if tuple(weight.shape) == tuple(shape):
         return weight
     axis = [*np.not_equal(weight.shape, shape)].index(True)
@@ -322,7 +324,7 @@ def _depth(model, stack):
 
 
 def _origin(index, source_depth, depth):
-    """The source's layer from which the layer `index` of `depth` comes."""
+    """The index of the source's layer that layer `index` is copied from."""
     if depth == 1:
         return 0
     return round(index * (source_depth - 1) / (depth - 1))

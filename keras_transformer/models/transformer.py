@@ -25,39 +25,39 @@ from keras_transformer.tensors import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Transformer(keras.Model):
-    """A functional model that can train on micro-batches side by side.
+    """A functional model that can train on micro-batches in parallel.
 
-    The micro-batches of a batch are independent but for the weights, so
-    TensorFlow runs them at the same time, each operation in one thread: on a
-    processor that is faster than one operation after the other in all
-    threads. Logits and gradients are those of the whole batch; only dropout
-    differs.
+    The micro-batches of a batch share nothing but the weights, so TensorFlow
+    runs them at the same time, each operation in one thread: on a processor
+    that is faster than one operation after the other in all threads. Logits
+    and gradients are those of the whole batch; only dropout differs.
 
     Args:
-        inputs, outputs, name: as of a functional `keras.Model`; outputs are
+        inputs, outputs, name: as in a functional `keras.Model`; outputs are
             those of `stacks.Scores`.
 
     Attributes:
-        micro_batches: int, into how many a batch is cut in training.
-        source_start: bool, whether the layers see the source's START.
-        source_end: bool, whether they see its END.
+        micro_batches: int, the number of parts of a batch in training.
+        source_start: bool, whether layers attend to the source's START.
+        source_end: bool, whether layers attend to its END.
         alignment_head: indices of a decoder layer and of a head of its
-            attention to the source; trained on links, or to be, this head
-            aligns each token that the decoder reads. None: there is none.
+            cross-attention, which is or will be trained on links, and aligns
+            each token that the decoder reads. None: no head.
         guided_alignment: float, weight of the loss of that head, in training
             on batches with links; see `alignment_loss`.
 
-    Quantised by Keras' `quantize`, it computes, but can't be loaded once it is
-    saved, as models of Keras' own attention can't: save first, and quantise
-    what was loaded. Searches have `decoding.precision` int8 of their own.
+    A model quantised by Keras' `quantize` can be called and saved, but not
+    loaded again, like models with Keras' own attention: save it first, and
+    quantise it after loading. Searches have their own int8 weights, see
+    `decoding.precision`.
     """
 
-    # Of the last call in training, until its metrics have been computed.
+    # Logits of the last call in training, until its metrics are computed.
     _micro_batch_logits: MicroBatches | None = None
-    # What `alignment_head` attended to in the last call in training.
+    # Log weights of `alignment_head` in the last call in training.
     _log_alignment: MicroBatches | None = None
     guided_alignment = 0.0
-    # Keras', set when a model is compiled.
+    # Keras' attribute, set by `make_train_function`.
     train_function: Any
 
     def __init__(
@@ -150,12 +150,13 @@ class Transformer(keras.Model):
 def alignment_loss(links: Tensor, log_weights: MicroBatches) -> Tensor:
     """Cross-entropy of attention against links, a mean over linked tokens.
 
-    The links of a token share its probability among them. Tokens without, and
-    with them padding, don't count.
+    The links of a token have equal shares of its probability. Tokens without
+    links, such as padding, don't count.
 
     Args:
         links: bool `(B, T, S)`.
-        log_weights: logarithms of attention, float32 `(B, T, S)` in all.
+        log_weights: logarithms of attention weights, float32 `(B, T, S)` when
+            joined.
 
     Returns:
         float32 scalar, in nats per token; 0 without links.
@@ -187,7 +188,7 @@ def build_transformer(
 
     Layers are named `source_embedding`, `encoder_layer_N`, `encoder_norm`,
     `target_embedding`, `decoder_layer_N`, `decoder_norm`, `logits`
-    (`shared_embedding` where all three embeddings are one).
+    (`shared_embedding` if all three embeddings are tied).
 
     Args:
         config: the model's shape.
@@ -203,8 +204,8 @@ def build_transformer(
         `(B, T, V)`.
 
     Raises:
-        InputError: all three embeddings are to be one, but the
-            vocabularies differ in size.
+        InputError: all three embeddings are tied, but the vocabularies differ
+            in size.
 
     Reference: Vaswani et al. 2017, figure 1.
     """
