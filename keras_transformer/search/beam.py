@@ -4,15 +4,15 @@ Live hypotheses (still growing) and finished ones are kept apart, and a
 finished one never changes. Each step looks at the `2 K` best continuations of
 a sentence: at most `K` of them can end, so `K` are always left to go on.
 
-Two choices that searches differ in:
+In two choices, searches differ:
 
 - A continuation may end a hypothesis only if it is among the `K` best, as in
-  fairseq and CTranslate2. An improbable early END can't win by being short,
-  and a beam of 1 with early stopping finds what greedy search does, which has
-  no penalties in its scores but that of length.
+  fairseq and CTranslate2. So an improbable early END can't win by being short,
+  and a beam of 1 with early stopping finds the tokens of greedy search, whose
+  scores have no penalty but that of length.
 - A hypothesis at its limit without END ranks below every finished one,
   whatever its score: half a sentence isn't a better translation. It is
-  returned, marked unfinished, where finished ones don't fill the rows.
+  returned, marked unfinished, if finished ones don't fill the rows.
 
 Axes: B sentences, K beams, C = 2 K candidates, T output tokens, S source
 tokens, V vocabulary.
@@ -60,8 +60,8 @@ class BeamState(NamedTuple):
         live: `Hypotheses` that may grow.
         finished: `Hypotheses` that end with END.
         done: bool `(B,)`, sentences whose hypotheses no longer change.
-        sentences: what is asked of each.
-        cache: the model's.
+        sentences: constraints of each sentence.
+        cache: the model's cache.
     """
 
     step: tf.Tensor
@@ -74,13 +74,13 @@ class BeamState(NamedTuple):
 
 
 class BeamStep(NamedTuple):
-    """One step of the search, with what it did.
+    """One step of the search, with its intermediate results.
 
     Attributes:
-        candidates: the `2 K` best continuations that it looked at.
-        ended: the first K candidates as `Hypotheses`, EMPTY where
-            they don't end.
-        chosen: the candidates that are live afterwards, by row.
+        candidates: the `2 K` best continuations.
+        ended: the first K candidates as `Hypotheses`, EMPTY where they don't
+            end.
+        chosen: the candidates that are live after the step, by row.
         state: `BeamState` for the next step.
     """
 
@@ -102,22 +102,22 @@ def beam_search(
 ) -> SearchResult:
     """Translates by keeping the most probable prefixes.
 
-    A sentence is done when no live hypothesis can still come among the best
-    `num_hypotheses`, or at its limit.
+    A sentence is done at its limit, or when no live hypothesis can still reach
+    the best `num_hypotheses`.
 
     Args:
         model: a `StepModel`, see `search.loop`.
         source_ids: int32 `(B, S)`.
-        sentences: what is asked of each sentence.
+        sentences: constraints of each sentence.
         constraints: what may be generated, and how it is scored.
         beam_size: `K`, at least 1.
-        num_hypotheses: rows to return, at most `beam_size`; None: all. Fewer
-            are the same first rows, after fewer steps.
-        early_stopping: whether a sentence is done, too, when `beam_size`
-            hypotheses have ended, although a live one may still win.
+        num_hypotheses: rows to return, at most `beam_size`; None: all. With
+            fewer the first rows are the same, found in fewer steps.
+        early_stopping: whether a sentence is also done once `beam_size`
+            hypotheses have ended, although a live one might still win.
         kept: rows to return in place of `num_hypotheses`, at least
-            `beam_size`: those beyond are further hypotheses that ended, for
-            which no step more is done.
+            `beam_size`. The additional rows are further hypotheses that ended;
+            no steps are added to find them.
 
     Returns:
         A `SearchResult` of `num_hypotheses` or `kept` rows a sentence.
@@ -147,7 +147,7 @@ def initial_state(
     """One empty live hypothesis a sentence; the other rows EMPTY.
 
     Equal live hypotheses would fill the beam with `K` copies of the best.
-    There are `kept` rows for finished ones, K where it is None.
+    Finished hypotheses get `kept` rows, K if it is None.
     """
     batch_size = tf.shape(sentences.max_lengths)[0]
     rows = [batch_size, beam_size]
@@ -211,12 +211,12 @@ def cannot_improve(
     num_hypotheses: int,
     early_stopping: bool,
 ) -> tf.Tensor:
-    """bool `(B,)`: nothing that the caller asked for can change.
+    """bool `(B,)`, True if the hypotheses to return can't change any more.
 
-    The best live hypothesis, if it ended at once with certainty and had the
-    most favourable length, would score no more than the last finished one that
-    is asked for. With early stopping also: the beam is full of finished
-    hypotheses.
+    The best live hypothesis, even if it ended at once with probability 1 and
+    had the most favourable length, would score no more than the last finished
+    one that is to be returned. With early stopping also True if the beam is
+    full of finished hypotheses.
     """
     # (B,)
     attainable = live.penalised_log_probs[:, 0] / penalty.of(max_lengths)
@@ -235,7 +235,7 @@ def best(
 ) -> SearchResult:
     """The rows to return: finished ones first, then live ones.
 
-    Live ones are among the first `num_hypotheses` alone.
+    Live ones only fill up the first `num_hypotheses` rows.
     """
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, live

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The log-probability of a row that holds no hypothesis.
 EMPTY = -float("inf")
-# Tokens of a block, about: `top_tokens` looks at the highest of each first.
+# Tokens of a block, roughly: `top_tokens` first ranks the highest of each.
 _BLOCK = 32
 
 
@@ -63,7 +63,7 @@ class Candidates(NamedTuple):
         log_probs: float32 `(B, C)`, the same without the repetition
             penalty.
         parents: int32 `(B, C)`, the row of the live hypothesis.
-        tokens: int32 `(B, C)`, what it is continued with.
+        tokens: int32 `(B, C)`, the token that continues it.
     """
 
     penalised_log_probs: tf.Tensor
@@ -75,7 +75,7 @@ class Candidates(NamedTuple):
 def empty_hypotheses(
     batch_size: tf.Tensor, rows: int, max_steps: int | tf.Tensor
 ) -> Hypotheses:
-    """So many rows a sentence, all of them EMPTY."""
+    """`rows` hypotheses a sentence, all of them EMPTY."""
     none = tf.fill([batch_size, rows], EMPTY)  # (B, K)
     return Hypotheses(
         ids=tf.fill([batch_size, rows, max_steps], PAD_ID),
@@ -110,8 +110,8 @@ def expand(
     beam_size = live.ids.shape[1]
     log_z = log_normalizer(logits)  # (B, K)
     allowed = constraints.apply(logits, log_z, live.ids, sentences, step)
-    # The best of all are among the best of each row, and a row's best are
-    # known before its log-softmax is computed.
+    # The best of all rows are among the best of each, and the log-softmax
+    # doesn't change which those are.
     width = 2 * beam_size
     if logits.shape[-1] is None or logits.shape[-1] < width:
         width = tf.minimum(width, vocabulary_size)
@@ -140,12 +140,12 @@ def expand(
 def top_tokens(
     logits: tf.Tensor, width: int | tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """`tf.math.top_k`, several times faster for a whole vocabulary.
+    """Like `tf.math.top_k`, several times faster for a whole vocabulary.
 
-    The `width` best tokens stand in the `width` blocks of tokens with the
-    highest peaks, and to find peaks is one pass. A vocabulary of a size that is
-    only known when the graph runs, as a shortlist's, is padded to whole blocks;
-    one that can't be cut into equal blocks is left to `top_k`.
+    The `width` best tokens are in the `width` blocks of tokens with the highest
+    maxima, which take one pass to find. A vocabulary whose size is only known
+    when the graph runs, such as a shortlist's, is padded to whole blocks; one
+    that can't be split into equal blocks is left to `top_k`.
 
     Args:
         logits: `(B, K, V)`.
@@ -174,7 +174,7 @@ def top_tokens(
     blocks = tf.reshape(logits, shape)  # (B, K, V / block, block)
     # (B, K, width)
     _, chosen = tf.math.top_k(tf.reduce_max(blocks, axis=-1), width)
-    chosen = tf.sort(chosen)  # by id, for equals to stay in its order
+    chosen = tf.sort(chosen)  # by id, as equals have to stay in that order
     # (B, K, width, block)
     candidates = tf.gather(blocks, chosen, batch_dims=2)
     shape = [rows, beams, width * block]
@@ -186,7 +186,7 @@ def top_tokens(
 
 
 def _block_size(size, width):
-    """A divisor of the vocabulary near 32 that leaves enough blocks."""
+    """A divisor of `size` near 32 that leaves enough blocks, or None."""
     divisors = [
         block
         for block in range(16, 65)
@@ -201,7 +201,7 @@ def finish(
     step: tf.Tensor,
     constraints: SearchConstraints,
 ) -> Hypotheses:
-    """Those of the `K` best candidates that end; EMPTY rows for the others."""
+    """The `K` best candidates as hypotheses, EMPTY where they don't end."""
     beam_size = live.ids.shape[1]
     first = Candidates(*(field[:, :beam_size] for field in candidates))
     is_end = first.tokens == END_ID  # (B, K)
@@ -211,7 +211,7 @@ def finish(
 
 
 def merge(finished: Hypotheses, new: Hypotheses) -> Hypotheses:
-    """As many as are finished, the best of both; of equals the earlier."""
+    """The best of both, in the rows of `finished`; of equals the earlier."""
     count = finished.ids.shape[1]
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, new

@@ -1,9 +1,9 @@
 """Constraints on what a search may generate.
 
-`SearchConstraints` hold for every sentence, `SentenceConstraints` for one
-each. Applied to the logits of a step they make logits again: minus infinity
-forbids a token, and the log-normalizer, which is computed before, keeps the
-probabilities of the others as the model gave them.
+`SearchConstraints` hold for all sentences, `SentenceConstraints` for one each.
+Applied to the logits of a step, they give logits again, in which minus infinity
+forbids a token. The log-normalizer is computed before, so that the other tokens
+keep the probabilities that the model gave them.
 
 Axes: B sentences, K beams, T output tokens, P tokens of a prefix,
 V vocabulary.
@@ -31,12 +31,12 @@ class SentenceConstraints(NamedTuple):
 
     Attributes:
         max_lengths: int32 `(B,)`, the output tokens allowed, END included.
-        min_lengths: int32 `(B,)`, tokens before END may come.
-        prefixes: int32 `(B, P)`, what the output begins with, PAD after.
-        sampling_keys: uint8 `(B, 16)`, what each sentence's random numbers
-            are made from, see `Sampler`. No constraint, but what a sentence
-            has of its own.
-        symbols: of its source, all of which the output gets.
+        min_lengths: int32 `(B,)`, the output tokens required before END.
+        prefixes: int32 `(B, P)`, tokens that the output begins with, PAD after.
+        sampling_keys: uint8 `(B, 16)`, seeds of each sentence's random numbers,
+            see `Sampler`. No constraint, but here because it differs by
+            sentence.
+        symbols: symbols of each source, all of which the output must contain.
     """
 
     max_lengths: tf.Tensor
@@ -51,16 +51,16 @@ class SearchConstraints:
     """Constraints on every sentence, and the scoring of hypotheses.
 
     Attributes:
-        banned: ids that are never generated, beside PAD and START; a tensor
-            int32 `(N,)` where they are indices of a shortlist.
-        no_repeat_ngram_size: no sequence of so many tokens occurs twice;
-            0: any may.
-        repetition_penalty: what the log-probability of a token that was
-            generated before is multiplied by; 1: nothing (Keskar et al.
-            2019, section 4.1, there on logits).
-        penalty: of length: from log-probabilities to scores.
+        banned: ids that are never generated, besides PAD and START; a tensor
+            int32 `(N,)` if they are indices into a shortlist.
+        no_repeat_ngram_size: length of token sequences that may not occur
+            twice; 0: any may.
+        repetition_penalty: factor of the log-probability of a token that was
+            generated before; 1: no penalty (Keskar et al. 2019, section 4.1,
+            there on logits).
+        penalty: `LengthPenalty` of the scores.
         first_symbol: the id of the first symbol, or its index in a shortlist;
-            all symbols are among the banned. None: there are none.
+            all symbols are among the banned. None: there are no symbols.
     """
 
     banned: tuple[int, ...] | tf.Tensor = ()
@@ -77,7 +77,7 @@ class SearchConstraints:
         sentences: SentenceConstraints,
         step: tf.Tensor,
     ) -> tf.Tensor:
-        """Logits with minus infinity where no search may go.
+        """Logits of a step with minus infinity at forbidden tokens.
 
         Args:
             logits: float32 `(B, K, V)`.
@@ -108,7 +108,7 @@ class SearchConstraints:
                 step,
             )
         logits += forbidden
-        # The graph doesn't know that of what may be structured.
+        # `with_structure` loses the static shape.
         logits.set_shape(unconstrained.shape)
         if self.no_repeat_ngram_size:
             logits = self._forbid_repeated_ngrams(logits, ids, step)
@@ -133,7 +133,7 @@ class SearchConstraints:
     def _forbid_repeated_ngrams(self, logits, ids, step):
         size = self.no_repeat_ngram_size
         starts = tf.range(tf.shape(ids)[2])  # (T,)
-        # An n-gram that begins at `starts` and is complete.
+        # Whether an n-gram that begins at `starts` is complete.
         repeated = (starts + size <= step)[tf.newaxis, tf.newaxis]  # (1, 1, T)
         for offset in range(size - 1):
             last = tf.maximum(step - (size - 1) + offset, 0)
@@ -145,11 +145,11 @@ class SearchConstraints:
 
 
 class WithoutBanned:
-    """A model that gives no probability to what is never generated.
+    """A model that gives no probability to banned tokens.
 
-    Searches ban tokens after the softmax, so that the others have the
-    probabilities that the model gives them; CTranslate2 bans before it. This
-    is a model for comparing both.
+    Searches ban tokens after the softmax, so that the others keep the
+    probabilities that the model gives them; CTranslate2 bans tokens before it.
+    This model is for comparing the two.
 
     Args:
         model: a `StepModel`.
@@ -180,22 +180,22 @@ def vocabulary_size(logits: tf.Tensor) -> int | tf.Tensor:
 
 
 def _forbid_early_end(forbidden, min_lengths, step):
-    """`forbidden` `(V,)` for each sentence `(B, 1, V)`; END before its time.
+    """`forbidden` `(V,)` for each sentence `(B, 1, V)`, with END if too early.
 
     Args:
-        forbidden: float32, what is added to logits.
-        min_lengths: int32 `(B,)`, tokens before END may come.
+        forbidden: float32, to be added to logits.
+        min_lengths: int32 `(B,)`, the output tokens required before END.
         step: int32 scalar, the position that comes next.
     """
     no_end = _forbid(vocabulary_size(forbidden), (END_ID,))  # (V,)
     rows = tf.stack([forbidden, forbidden + no_end])  # (2, V)
-    # To copy rows takes a third of the time of choosing number by number.
+    # Copying rows takes a third of the time of selecting single numbers.
     early = tf.cast(step < min_lengths, tf.int32)  # (B,)
     return tf.gather(rows, early)[:, tf.newaxis]  # (B, 1, V)
 
 
 def _allow_end_at_dead_ends(logits, unconstrained):
-    """END allowed where nothing else is, as probable as the model says."""
+    """Allows END, with the model's logit, where all tokens are forbidden."""
     # (B, K, 1)
     dead = tf.reduce_max(logits, axis=-1, keepdims=True) == _FORBIDDEN
     is_end = tf.range(vocabulary_size(logits)) == END_ID  # (V,)
@@ -203,7 +203,7 @@ def _allow_end_at_dead_ends(logits, unconstrained):
 
 
 def _force_prefix(logits, unconstrained, prefixes, step):
-    """Leaves only a prefix's token, where there is one at this step."""
+    """Allows only the prefix's token if there is one at this step."""
     length = tf.shape(prefixes)[1]
     # (B, P + 1)
     padded = tf.pad(prefixes, [[0, 0], [0, 1]], constant_values=PAD_ID)
@@ -215,7 +215,7 @@ def _force_prefix(logits, unconstrained, prefixes, step):
 
 
 def _occurring(ids, logits):
-    """bool `(B, K, V)`: which tokens occur in `ids` `(B, K, T)`."""
+    """bool `(B, K, V)`, True at tokens that occur in `ids` `(B, K, T)`."""
     shape = tf.shape(logits)
     rows = tf.range(shape[0] * shape[1])[:, tf.newaxis]  # (B * K, 1)
     flat = tf.reshape(ids, [shape[0] * shape[1], -1])  # (B * K, T)
@@ -251,7 +251,7 @@ def max_output_lengths(
     Args:
         source_lengths: int32 `(B,)`, source tokens without START and END.
         config: gives ratio, offset and maximum.
-        positions: int, those that the model has.
+        positions: int, number of the model's positions.
 
     Returns:
         int32 `(B,)`.
@@ -260,7 +260,7 @@ def max_output_lengths(
     if config.max_length is not None:
         most = min(most, config.max_length)
     scaled = config.max_length_ratio * tf.cast(source_lengths, tf.float64)
-    # Before an integer would overflow.
+    # As floats, since integers might overflow.
     scaled = tf.minimum(scaled, tf.cast(most, tf.float64))
     allowed = tf.cast(tf.floor(scaled), tf.int32)
     allowed += min(config.max_length_offset, most)

@@ -36,17 +36,16 @@ def search(
     kept: int | None = None,
     first_symbol: int | tf.Tensor | None = None,
 ) -> SearchResult:
-    """Sampling if asked for; else greedy for a beam of 1, else beam search.
+    """Samples if configured; else greedy for a beam of 1, else beam search.
 
     Args:
         model: the model.
         source_ids: int32 `(B, S)`.
-        sentences: what is asked of each, as `sentence_constraints` gives it.
+        sentences: constraints of each sentence, from `sentence_constraints`.
         config: the search.
-        banned: what `banned_ids` gives, as a search knows no tokens; or their
-            indices in a shortlist.
+        banned: ids from `banned_ids`, or their indices in a shortlist.
         num_hypotheses: rows to return, at most the beam size; None: all.
-        kept: of a beam, rows to return in place of these, see `beam_search`.
+        kept: in beam search, rows to return instead, see `beam_search`.
         first_symbol: see `SearchConstraints`.
     """
     constraints = search_constraints(config, banned, first_symbol)
@@ -106,18 +105,18 @@ def sentence_constraints(
         source_ids: int32 `(B, S)`.
         source_lengths: int32 `(B,)`, tokens without START and END.
         config: the search.
-        positions: int, those that the model has.
-        prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
-        first_symbol: the source's id of the first symbol, where translations
-            get those of their sources; None: they don't.
+        positions: int, number of the model's positions.
+        prefixes: int32 `(B, P)`, tokens that outputs begin with, PAD after.
+        first_symbol: the source's id of the first symbol, if translations have
+            to contain the symbols of their sources; None: they don't.
     """
     max_lengths = max_output_lengths(source_lengths, config, positions)
     symbols: SourceSymbols | tuple[()] = ()
     if first_symbol is not None:
         symbols = SourceSymbols.of(source_ids, first_symbol)
         counts = symbols.counts()  # (B,)
-        # What is forced, all of them, and END, whatever the configuration
-        # allows.
+        # The prefix, all symbols and END have to fit, whatever maximum is
+        # configured.
         needed = counts + 1
         if not isinstance(prefixes, tuple):
             needed += tf.math.count_nonzero(prefixes, axis=1, dtype=tf.int32)

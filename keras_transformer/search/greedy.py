@@ -37,8 +37,8 @@ class GreedyState(NamedTuple):
         lengths: int32 `(B,)`, tokens written.
         log_probs: float32 `(B,)`, of the output so far.
         finished: bool `(B,)`, whether END was written.
-        sentences: `SentenceConstraints`, what is asked of each.
-        cache: the model's.
+        sentences: `SentenceConstraints`.
+        cache: the model's cache.
     """
 
     step: tf.Tensor
@@ -64,7 +64,7 @@ def greedy_search(
     Args:
         model: a `StepModel`, see `search.loop`.
         source_ids: int32 `(B, S)`.
-        sentences: what is asked of each sentence.
+        sentences: constraints of each sentence.
         constraints: what may be generated, and how it is scored.
         choose: `(logits (B, V), sentences, step) -> int32 (B,)`; None: the
             most probable, the lowest id among equals.
@@ -104,7 +104,7 @@ def greedy_search(
 def initial_state(
     sentences: SentenceConstraints, max_steps: int | tf.Tensor, cache: object
 ) -> GreedyState:
-    """Nothing written, START to be read."""
+    """The state before the first step: no output, START to be read."""
     nothing = tf.zeros_like(sentences.max_lengths)
     return GreedyState(
         step=tf.constant(0),
@@ -119,7 +119,7 @@ def initial_state(
 
 
 def is_active(state: GreedyState) -> tf.Tensor:
-    """bool `(B,)`: neither ended nor at its limit."""
+    """bool `(B,)`, True if a row has neither ended nor reached its limit."""
     return ~state.finished & (state.lengths < state.sentences.max_lengths)
 
 
@@ -164,16 +164,16 @@ def to_result(
 class Sampler:
     """Draws the next token of each sentence.
 
-    What is drawn depends on the seed, the sentence's source and the step
-    alone, so a sentence gets the same translation among any neighbours.
+    Random numbers depend only on the seed, the sentence's source and the step,
+    so a sentence's translation doesn't depend on its neighbours in the batch.
 
     Args:
-        temperature: logits are divided by it; below 1 the probable tokens
-            gain.
-        top_k: only so many most probable tokens are drawn from; 0: all.
-        top_p: only the fewest most probable tokens whose probabilities reach
-            it together (Holtzman et al. 2020, section 3.1); 1: all.
-        seed: another seed draws other tokens.
+        temperature: divides the logits; below 1 probable tokens become more
+            probable.
+        top_k: number of most probable tokens to draw from; 0: all.
+        top_p: draws from the fewest most probable tokens whose probabilities
+            add up to it (Holtzman et al. 2020, section 3.1); 1: all.
+        seed: seed of the random numbers.
     """
 
     temperature: float = 1.0
@@ -187,8 +187,8 @@ class Sampler:
         Args:
             source_ids: int32 `(B, S)`, padded with 0 at the end.
         """
-        # Padding must not count: it depends on the neighbours. The sum of
-        # terms that depend on token and position is 0 at padding.
+        # A sum of terms for each token at its position; 0 for padding, which
+        # must not count, as it depends on the sentence's neighbours.
         ids = tf.cast(source_ids, tf.int64)
         positions = tf.range(1, tf.shape(ids)[1] + 1, dtype=tf.int64)  # (S,)
         terms = tf.where(ids == 0, tf.zeros_like(ids), _mix(ids, positions))
@@ -210,13 +210,13 @@ class Sampler:
         probabilities = tf.nn.softmax(values)  # (B, width)
         # (B, width)
         exclusive_cumsum = tf.cumsum(probabilities, axis=-1, exclusive=True)
-        # The first token stays whatever top_p is.
+        # The first token is kept for any top_p.
         is_kept = exclusive_cumsum < self.top_p
         probabilities = tf.where(is_kept, probabilities, 0.0)  # (B, width)
         cumsum = tf.cumsum(probabilities, axis=-1)  # (B, width)
         u = uniform(sentences.sampling_keys, step)[:, tf.newaxis]  # (B, 1)
         skipped = cumsum <= u * cumsum[:, -1:]  # (B, width)
-        # Rounding may leave the number that was drawn at the very end.
+        # By rounding, a number may be drawn from beyond the last kept token.
         # (B,)
         kept = tf.reduce_sum(tf.cast(probabilities > 0, tf.int32), axis=-1)
         index = tf.minimum(

@@ -1,8 +1,8 @@
-"""Search loop: model in, result out, step by step, whatever the search.
+"""Search loop, and the interfaces that all searches share.
 
 A search's state is a `NamedTuple` with a scalar `step`, the model's `cache`,
-`sentences` that no step changes, and other tensors whose first axis, like
-theirs, is the sentences.
+`sentences` that no step changes, and other tensors. The first axis of all
+tensors but `step` is that of the sentences.
 
 Axes in this package: B sentences, K beams, C candidates, T output tokens,
 S source tokens, V target vocabulary.
@@ -19,16 +19,16 @@ State = TypeVar("State", bound=Any)
 # Steps between compactions; a smaller number copies caches more often, a larger
 # one attends to more empty slots.
 SEGMENT = 8
-# Sentences that are done leave a batch when at most this fraction is active:
-# to let them leave copies the caches of those that stay.
+# Sentences that are done leave a batch when at most this fraction is active, as
+# the caches of the active ones have to be copied.
 _COMPACTION_FRACTION = 0.75
 
 
 class StepModel(Protocol):
-    """All that a search knows of a model.
+    """The interface of a model to a search.
 
-    A cache is any structure of tensors. `IncrementalTransformer` is one such
-    model.
+    A cache is any structure of tensors. `IncrementalTransformer` is one
+    implementation.
     """
 
     def start(
@@ -41,18 +41,20 @@ class StepModel(Protocol):
         """
 
     def step(self, ids: tf.Tensor, cache: Any, position: tf.Tensor) -> Any:
-        """One position: `logits` float32 `(B, K, V)`, and the `cache` for the
-        next one.
+        """Computes one position: `logits`, and the `cache` for the next one.
 
         Args:
             ids: int32 `(B, K)`, the tokens at that position.
+
+        Returns:
+            an object with `logits`, float32 `(B, K, V)`, and `cache`.
         """
 
     def reorder(self, cache: Any, parents: tf.Tensor) -> Any:
-        """The cache in which beam `k` goes on from beam `parents[:, k]`."""
+        """The cache in which beam `k` continues beam `parents[:, k]`."""
 
     def take(self, cache: Any, indices: tf.Tensor) -> Any:
-        """The cache of some sentences, by their indices `(B',)`."""
+        """The cache of the sentences with the indices `(B',)`."""
 
     def grow(self, cache: Any, steps: int | tf.Tensor) -> Any:
         """The cache with capacity for `steps` more."""
@@ -62,16 +64,16 @@ class SearchResult(NamedTuple):
     """Translations as ids, the best first.
 
     Finished hypotheses come before unfinished ones, each group by falling
-    score. Where a sentence has fewer hypotheses than were asked for, the rows
-    left over have length 0 and score minus infinity.
+    score. If a sentence has fewer hypotheses than requested, the remaining
+    rows have length 0 and score minus infinity.
 
     Attributes:
         ids: int32 `(B, K, T)`, without START, END included where it was
             generated, PAD after.
         lengths: int32 `(B, K)`, tokens in `ids`, END included.
-        scores: float32 `(B, K)`, what the hypotheses were ranked by: see
-            `LengthPenalty`. Of a beam they have the penalty for
-            repetition; of greedy search and sampling that of length alone.
+        scores: float32 `(B, K)`, by which the hypotheses were ranked: see
+            `LengthPenalty`. Scores of beam search include the repetition
+            penalty, those of greedy search and sampling only that of length.
         log_probabilities: float32 `(B, K)`, of the whole hypothesis, as the
             model gives it.
         finished: bool `(B, K)`, whether it ends with END. False: it reached
@@ -93,14 +95,14 @@ def run_loop(
 ) -> State:
     """Advances a state until none of its sentences is active.
 
-    The caches grow and the sentences that are done leave, a segment of steps
-    at a time.
+    Steps are done in segments. Before each of them the cache grows, after it
+    sentences that are done leave the batch.
 
     Args:
         model: a `StepModel`.
         state: before the first step; its cache has no capacity.
-        advance: from a state to the next one.
-        is_active: from a state to bool `(B,)`.
+        advance: maps a state to the next one.
+        is_active: maps a state to bool `(B,)`.
 
     Returns:
         the last state of each sentence; the cache is that of the loop's end.
@@ -146,9 +148,9 @@ def _steps(state, advance, is_active, end):
 
 
 def _per_sentence(state):
-    """What the state has for each sentence and steps change.
+    """The state's tensors with a row per sentence, which steps change.
 
-    No cache, step or constraints.
+    Without cache, step and constraints.
     """
     return state._replace(cache=(), step=(), sentences=())
 
@@ -176,11 +178,10 @@ def _take(model, state, indices):
 
 
 def _free_shape(tensor):
-    """The part of a shape that stays when sentences leave and caches grow."""
+    """A static shape that stays valid when sentences leave and caches grow."""
     if tensor.shape.rank == 0:
         return tensor.shape
-    # The cache's own axes keep what is static of them; only sizes that the
-    # graph doesn't know can change.
+    # Of the other axes only sizes that aren't static can change.
     return tf.TensorShape(
         [None if axis == 0 else size for axis, size in enumerate(tensor.shape)]
     )
@@ -195,10 +196,10 @@ def output_capacity(max_lengths: tf.Tensor) -> tf.Tensor:
 
 
 def any_shape(tensor: tf.Tensor) -> tf.Tensor:
-    """A tensor of whose shape a graph knows the rank alone.
+    """Returns the tensor with a static shape of unknown sizes.
 
-    Sentences leave the loop and caches grow, which `tf.while_loop` refuses
-    of sizes that it knows.
+    Sentences leave the loop and caches grow, but `tf.while_loop` refuses
+    changes of static sizes.
     """
     known = any(size is not None for size in tensor.shape)
     if tf.executing_eagerly() or not known:
@@ -208,9 +209,10 @@ def any_shape(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def no_capacity(source_ids: tf.Tensor) -> tf.Tensor:
-    """The capacity of a cache that will grow: 0.
+    """The first capacity of a cache that will grow: a tensor of 0.
 
-    Computed of `any_shape`, so that `tf.while_loop` doesn't infer a length.
+    Computed from the result of `any_shape`, so that `tf.while_loop` doesn't
+    infer a static length.
     """
     return tf.minimum(tf.shape(source_ids)[0], 0)
 
@@ -224,10 +226,10 @@ def write_tokens(
 
 
 def same_shapes(new: State, old: State) -> State:
-    """`new` with what is statically known of the shapes of `old`.
+    """Gives the tensors of `new` the static shapes of those of `old`.
 
-    A loop refuses a tensor whose static shape it saw change, and a cache
-    keeps its shape although not every op can infer it.
+    `tf.while_loop` refuses tensors whose static shape changes. A cache keeps
+    its shape in a step, but not every op can infer that.
     """
 
     def merge_shape(after, before):

@@ -1,7 +1,7 @@
 """Scores of translations, and the log-probabilities that they are made of.
 
-From the logits of a step come log-probabilities of tokens; their sum is the
-log-probability of a hypothesis, with the repetition penalty the penalised
+The logits of a step give log-probabilities of tokens. Their sum is the
+log-probability of a hypothesis; with the repetition penalty it is the penalised
 log-probability; divided by the length penalty, it is the score by which
 hypotheses are ranked.
 
@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, START_ID, UNK_ID
 
-# Why as many translations as texts are scored; both counts follow.
+# The message of `one_each`, which both counts follow.
 ONE_EACH = (
     "score takes one translation for each text. Received texts and "
     "translations:"
@@ -31,24 +31,23 @@ def log_normalizer(logits: tf.Tensor) -> tf.Tensor:
     `logit - log_normalizer` is the log-softmax.
     """
     logits = tf.cast(logits, tf.float32)
-    # The largest probability is 1 / sum(exp(logits - max(logits))). oneDNN has
-    # a softmax, and is faster with it than TensorFlow with that sum.
+    # The largest probability is 1 / sum(exp(logits - max(logits))). oneDNN's
+    # softmax is faster than that sum in TensorFlow.
     largest = tf.reduce_max(tf.nn.softmax(logits), axis=-1)
     return tf.reduce_max(logits, axis=-1) - tf.math.log(largest)
 
 
 def log_probability(logits: tf.Tensor, log_z: tf.Tensor) -> tf.Tensor:
-    """`logits - log_z`, kept at 0 or below against rounding.
+    """`logits - log_z`, but at most 0, which rounding might exceed.
 
-    Sums of these can then only fall, on which the searches' stopping rule
-    relies.
+    The stopping rule of searches relies on sums of these never rising.
     """
     return tf.minimum(logits - log_z, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class LengthPenalty:
-    """What turns the log-probability of a hypothesis into its score.
+    """Length penalty: a log-probability divided by it is a score.
 
     Attributes:
         kind: "gnmt": `((5 + length) / 6) ** alpha` (Wu et al. 2016, equation
@@ -105,11 +104,11 @@ class Scores(NamedTuple):
 def one_each(
     text: tf.Tensor, translation: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Both as they are, refused in the graph if one is longer.
+    """Returns both, or fails in the graph if one is longer.
 
     Args:
         text: string `(B,)`.
-        translation: string `(B,)`. One alone would be broadcast.
+        translation: string `(B,)`. A single one would be broadcast.
     """
     counts = tf.shape(text)[0], tf.shape(translation)[0]
     asserted = tf.debugging.Assert(tf.equal(*counts), [ONE_EACH, *counts])
@@ -118,7 +117,7 @@ def one_each(
 
 
 class Predicts(Protocol):
-    """A model, or several, that score translations."""
+    """A model, or an ensemble of models, that scores translations."""
 
     def predict(
         self, source_ids: tf.Tensor, target_ids: tf.Tensor
@@ -173,13 +172,13 @@ def replacements(
 ) -> tf.Tensor:
     """A source token for every unknown token, in one pass of the model.
 
-    There is no pass where nothing is unknown.
+    Without unknown tokens there is no pass.
 
     Args:
         score: `(source_ids (R, S), ids (R, T)) -> Scores` of a model that
             was asked to align.
         source_ids: int32 `(B, S)`.
-        surface: string `(B, S)`, "" for what isn't text.
+        surface: string `(B, S)`, "" for tokens that aren't text.
         ids: int32 `(B, K, T)`.
 
     Returns:
@@ -210,7 +209,7 @@ def most_attended(attention: tf.Tensor, surface: tf.Tensor) -> tf.Tensor:
 
     Args:
         attention: float32 `(R, T, S)`.
-        surface: string `(R, S)`; what is "" is never chosen.
+        surface: string `(R, S)`; "" is chosen only in rows without text.
 
     Returns:
         string `(R, T)`, "" in rows without text.

@@ -1,13 +1,14 @@
 """Lexical shortlists: a search over the tokens that a sentence can use.
 
-The product with the vocabulary is the largest of a step. Most tokens of a
-translation translate one of the source, so a lexicon names some for each source
-token; frequent ones, such as commas, every sentence may use. The product is
-then with the tokens that some sentence of the batch may use, and a sentence's
-probabilities are those among its own: its neighbours in the batch don't matter.
+The output projection is the largest product of a step. Most tokens of a
+translation translate a source token, so a lexicon has some candidates for each
+source token; frequent tokens, such as commas, are allowed in every sentence.
+The projection is then limited to the tokens that any sentence of the batch may
+use, and a sentence's probabilities are normalised over its own tokens, so that
+its neighbours in the batch don't matter.
 
-Searches see indices of the batch's tokens for ids. PAD, UNK, START and END are
-the first of both, so that they have the same number.
+Instead of ids, searches get indices into the tokens of the batch. PAD, UNK,
+START and END are the first of both, so that their indices equal their ids.
 
 References: Jean et al. 2015, "On Using Very Large Target Vocabulary for Neural
 Machine Translation", section 3.3; Junczys-Dowmunt et al. 2018, "Marian:
@@ -34,8 +35,8 @@ from keras_transformer.search.loop import SearchResult, StepModel
 if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import Tokenizer
 
-# The number of tokens in a batch is a multiple of this: oneDNN makes a kernel
-# for each shape that it sees.
+# Shortlists are padded to a multiple of this, as oneDNN makes a kernel for each
+# shape.
 _MULTIPLE = 128
 _FORBIDDEN = -float("inf")
 
@@ -56,12 +57,12 @@ class Shortlist(NamedTuple):
     """Tokens that the sentences of a batch may use.
 
     Attributes:
-        ids: int32 `(U,)`, ascending, at the end perhaps one several times; the
-            special tokens are the first.
-        forbidden: float32 `(B, 1, U)`, minus infinity at what only other
-            sentences may use, 0 elsewhere.
-        indices: int32 `(V,)`, where an id stands in `ids`; of the others
-            nothing is said.
+        ids: int32 `(U,)`, ascending, padded by repeating the last one; the
+            special tokens come first.
+        forbidden: float32 `(B, 1, U)`, minus infinity at padding and at tokens
+            that only other sentences may use, 0 elsewhere.
+        indices: int32 `(V,)`, the index in `ids` of each id that is there;
+            undefined for others.
     """
 
     ids: tf.Tensor
@@ -70,10 +71,10 @@ class Shortlist(NamedTuple):
 
 
 class WithOutput(StepModel, Protocol):
-    """A `StepModel` whose output layer can be a part of itself."""
+    """A `StepModel` whose output layer can be limited to some tokens."""
 
     def output(self, ids: tf.Tensor) -> Any:
-        """The output layer of some tokens, for `step`.
+        """The output layer for some tokens, to pass to `step`.
 
         Args:
             ids: int32 `(U,)`.
@@ -86,20 +87,20 @@ class WithOutput(StepModel, Protocol):
         position: tf.Tensor,
         output: Any = None,
     ) -> Any:
-        """As `StepModel.step`, logits `(B, K, U)` of an `output`."""
+        """Like `StepModel.step`; with `output`, logits are `(B, K, U)`."""
 
 
 class LexiconTable:
     """A lexicon as variables of a graph.
 
     Args:
-        lexicon: of arrays.
+        lexicon: `Lexicon` of arrays.
         vocabulary_size: V.
-        banned: target ids that the search bans. They are in all shortlists: a
-            probability is what it would be if they weren't banned.
+        banned: target ids that the search bans. They are in all shortlists, so
+            that banning them doesn't change the probabilities of others.
 
     Attributes:
-        variables: `Lexicon`; an export tracks those that its graphs read.
+        variables: `Lexicon` of variables, for an export to track.
     """
 
     def __init__(
@@ -118,10 +119,10 @@ class LexiconTable:
     def of(
         cls, lexicon: Lexicon | None, target: Tokenizer, config: DecodingConfig
     ) -> LexiconTable | None:
-        """That of a search, or None where there is no lexicon.
+        """The table of a search, or None without a lexicon.
 
         Args:
-            lexicon: of arrays, or None.
+            lexicon: `Lexicon` of arrays, or None.
             target: `Tokenizer` of the target.
             config: the search, which may ban tokens.
         """
@@ -133,11 +134,11 @@ class LexiconTable:
     def shortlist(
         self, source_ids: tf.Tensor, prefixes: tf.Tensor | tuple[()] = ()
     ) -> Shortlist:
-        """The tokens of a batch.
+        """The shortlist of a batch.
 
         Args:
             source_ids: int32 `(B, S)`, PAD after.
-            prefixes: int32 `(B, P)`, what outputs begin with, PAD after.
+            prefixes: int32 `(B, P)`, tokens that outputs begin with, PAD after.
         """
         rows = tf.shape(source_ids)[0]
         own = tf.gather(self.variables.candidates, source_ids)  # (B, S, N)
@@ -158,14 +159,14 @@ class LexiconTable:
         return Shortlist(ids, forbidden, indices)
 
     def _occurring(self, ids):
-        """bool `(V,)`: which tokens occur in ids `(L,)`."""
+        """bool `(V,)`, True at tokens that occur in ids `(L,)`."""
         ones = tf.ones_like(ids)
         shape = [self._vocabulary_size]
         return tf.scatter_nd(ids[:, tf.newaxis], ones, shape) > 0
 
 
 def _occurring_in_rows(indices, size):
-    """bool `(B, size)`: which indices occur in each row of `(B, L)`."""
+    """bool `(B, size)`, True at indices that occur in a row of `(B, L)`."""
     rows, length = tf.unstack(tf.shape(indices))
     row = tf.repeat(tf.range(rows), length)  # (B * L,)
     flat = row * size + tf.reshape(indices, [-1])  # (B * L,)
@@ -176,11 +177,11 @@ def _occurring_in_rows(indices, size):
 
 
 class ShortlistedModel:
-    """A model whose ids are indices of a shortlist, a `StepModel`.
+    """A `StepModel` whose ids are indices into a shortlist.
 
     Args:
         model: the model of the whole vocabulary.
-        shortlist: of the batch.
+        shortlist: `Shortlist` of the batch.
     """
 
     def __init__(self, model: WithOutput, shortlist: Shortlist) -> None:
@@ -191,7 +192,7 @@ class ShortlistedModel:
     def start(
         self, source_ids: tf.Tensor, beam_size: int, max_steps: int | tf.Tensor
     ) -> tuple:
-        """The model's cache, and what each sentence may not use."""
+        """The model's cache, and the shortlist's mask of forbidden tokens."""
         cache = self._model.start(source_ids, beam_size, max_steps)
         return cache, self._shortlist.forbidden
 
@@ -230,15 +231,15 @@ def shortlisted_search(
     kept: int | None = None,
     first_symbol: int | None = None,
 ) -> SearchResult:
-    """As `from_config.search`, among the tokens that each sentence can use.
+    """Like `from_config.search`, over the tokens that each sentence can use.
 
-    Log-probabilities are those among these tokens.
+    Log-probabilities are normalised over these tokens.
 
     Args:
-        model: of the whole vocabulary.
-        lexicon: made with the same `banned`.
+        model: the model of the whole vocabulary.
+        lexicon: table with the same `banned`.
         source_ids, sentences, config, banned, num_hypotheses, kept,
-            first_symbol: as of `search`.
+            first_symbol: see `search`.
     """
     prefixes = sentences.prefixes
     shortlist = lexicon.shortlist(source_ids, prefixes)

@@ -1,23 +1,23 @@
 """Structure: every symbol of a source once in its translation, well nested.
 
-A hypothesis may open a pair of its source that it hasn't opened, close the
-innermost that is open, and emit a single symbol that it hasn't emitted. It may
-not end before all are out; when no more steps are left than those take, it may
-do nothing else. So every hypothesis has all symbols, and pairs nest, whatever
-the model says: also one that is cut by its limit. Symbols that have no partner
-in their sentence, as the pair's other half is in another one, are emitted where
-no pair is open, in the order of the source: the sentences of a text together
-are as well formed as it is.
+A hypothesis may open a pair of its source that it hasn't opened yet, close the
+innermost open pair, and emit a single symbol that it hasn't emitted yet. It may
+not end before all symbols are emitted. Once the missing symbols take all the
+steps that are left, it may emit nothing else. So every hypothesis, even one
+that is cut at its limit, has all symbols in nested pairs, whatever the model
+predicts. Symbols whose partner is in another sentence are emitted where no pair
+is open, in the order of the source: the sentences of a text together are then
+as well formed as the text.
 
-All of it follows from the ids of the hypotheses. Where no source has symbols,
-`tf.cond` skips all of it.
+All constraints are computed from the ids of the hypotheses. If no source has
+symbols, `tf.cond` skips them.
 
-Reference for constrained search of structures, there by the words of tags:
+Reference for search constrained by structure, there with the text of tags:
 Hashimoto et al. 2019, "A High-Quality Multilingual Dataset for Structured
 Documentation Translation", section 4.2.
 
-Axes: B sentences, K beams, R rows, T tokens, V vocabulary, N symbols: of M
-pairs first all that open, then all that close, then M that are single.
+Axes: B sentences, K beams, R rows, T tokens, V vocabulary, N symbols: first the
+M that open a pair, then the M that close one, then M single ones.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from keras_transformer.symbols import MARKUP_SYMBOLS, NUMBERS
 
 _COUNT = len(MARKUP_SYMBOLS)
 _FORBIDDEN = -float("inf")
-_NOWHERE = 1e9  # beyond every place
+_NOWHERE = 1e9  # greater than every place
 
 
 def from_one(ids: tf.Tensor, first: int | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Sources whose symbols have numbers from 1, and how much they were higher.
+    """Renumbers the symbols of sources from 1; also returns the shifts.
 
-    A model learns of such numbers; a text's later sentences have others.
+    Models are trained on such numbers; a text's later sentences have higher
+    ones.
 
     Args:
         ids: int32 `(B, S)`.
@@ -59,13 +60,13 @@ def from_one(ids: tf.Tensor, first: int | None) -> tuple[tf.Tensor, tf.Tensor]:
 def renumbered(
     ids: tf.Tensor, first: int | None, shift: tf.Tensor
 ) -> tf.Tensor:
-    """Ids whose symbols have numbers that are higher by `shift`.
+    """Ids with `shift` added to the numbers of their symbols.
 
-    Symbols stay whose number would be none.
+    Symbols whose number would be out of range stay as they are.
 
     Args:
         ids: int32 `(B, T)` or `(B, K, T)`.
-        first: as of `from_one`.
+        first: see `from_one`.
         shift: int32 `(B,)`.
     """
     if first is None:
@@ -81,15 +82,15 @@ def _are_symbols(ids, first):
 
 
 class SourceSymbols(NamedTuple):
-    """What a translation may do with the symbols of its source.
+    """The symbols of each source, by their role in its translation.
 
     Attributes:
-        required: bool `(B, 1, N)`, those of the source.
-        unordered: bool `(B, 1, N)`, of these those that may come at any time:
-            what opens a pair, and what is single.
-        closing: float32 `(B, 1, N)`, 1 at what closes a pair, 0 elsewhere.
-        unmatched: float32 `(B, 1, N)`, the place in the source of what has no
-            partner in it; `_NOWHERE` elsewhere.
+        required: bool `(B, 1, N)`, True at symbols of the source.
+        unordered: bool `(B, 1, N)`, True at those that may come at any time:
+            symbols that open a pair, and single ones.
+        closing: float32 `(B, 1, N)`, 1 at symbols that close a pair, else 0.
+        unmatched: float32 `(B, 1, N)`, the place in the source of symbols
+            without a partner in it; `_NOWHERE` elsewhere.
     """
 
     required: tf.Tensor
@@ -99,7 +100,7 @@ class SourceSymbols(NamedTuple):
 
     @classmethod
     def of(cls, source_ids: tf.Tensor, first: int) -> SourceSymbols:
-        """Those in sources.
+        """Finds the symbols of sources.
 
         Args:
             source_ids: int32 `(B, S)`.
@@ -122,15 +123,15 @@ class SourceSymbols(NamedTuple):
         )
 
     def counts(self) -> tf.Tensor:
-        """How many each source has, int32 `(B,)`."""
+        """The number of symbols of each source, int32 `(B,)`."""
         return tf.math.count_nonzero(self.required, axis=[1, 2], dtype=tf.int32)
 
 
 def _places(ids, first):
-    """Where symbols are in ids `(B, K, T)`, from 1: float32 `(B, K, N)`.
+    """Places of symbols in ids `(B, K, T)`, from 1: float32 `(B, K, N)`.
 
-    0: nowhere. What is there several times, as no translation has it, has the
-    sum of its places.
+    0 for a symbol that isn't there. One that occurs several times, as in no
+    translation, has the sum of its places.
     """
     is_symbol = tf.one_hot(ids - first, _COUNT)  # (B, K, T, N)
     places = tf.range(1.0, tf.cast(tf.shape(ids)[2] + 1, tf.float32))  # (T,)
@@ -145,12 +146,12 @@ def with_structure(
     max_lengths: tf.Tensor,
     step: tf.Tensor,
 ) -> tf.Tensor:
-    """What may not be emitted, as the structure of the sources has it.
+    """Forbids what would violate the structure of the sources.
 
     Args:
-        forbidden: float32 `(V,)` or `(B, 1, V)`, minus infinity at what is
-            forbidden without, all symbols among it, 0 elsewhere.
-        source: of each sentence.
+        forbidden: float32 `(V,)` or `(B, 1, V)`, minus infinity at tokens that
+            other constraints forbid, all symbols included; 0 elsewhere.
+        source: symbols of each sentence.
         ids: int32 `(B, K, T)`, the output so far, PAD after.
         first: the id of the first symbol in V.
         max_lengths: int32 `(B,)`, the output tokens allowed, END included.
@@ -161,7 +162,7 @@ def with_structure(
     """
 
     def structured():
-        # Nothing is done outside: it would be for sources without symbols, too.
+        # In here, as it would otherwise run for sources without symbols, too.
         places = _places(ids[:, :, :step], first)
         allowed, left = _allowed(source, places)
         # END is the last token of a hypothesis that ends.
@@ -170,7 +171,7 @@ def with_structure(
         words = tf.where(is_left & (left >= room), _FORBIDDEN, 0.0)
         words = words[..., tf.newaxis]  # (B, K, 1)
         ends = tf.where(is_left, _FORBIDDEN, 0.0)[..., tf.newaxis]
-        # Slices before sums, as they aren't of (B, K, V) yet.
+        # Sliced before the sums, whose results have an axis K more.
         return tf.concat(
             [
                 forbidden[..., :END_ID] + words,
@@ -187,10 +188,13 @@ def with_structure(
 
 
 def _allowed(source, emitted):
-    """Which symbols may come next `(B, K, N)`, how many must `(B, K)`."""
+    """Symbols that may come next, `(B, K, N)`, and the number still missing.
+
+    The number is float32 `(B, K)`.
+    """
     missing = source.required & (emitted == 0)  # (B, K, N)
     count = tf.cast(missing, tf.float32)
-    # At what would close an open pair, the place where it was opened.
+    # At symbols that close an open pair, the place where it was opened.
     depth = tf.roll(emitted, NUMBERS, axis=2) * source.closing * count
     deepest = tf.reduce_max(depth, axis=2, keepdims=True)  # (B, K, 1)
     innermost = (depth == deepest) & (depth > 0)

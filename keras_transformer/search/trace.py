@@ -1,7 +1,7 @@
-"""Trace of a beam search: the tree of all that it looked at, for one sentence.
+"""Trace of a beam search: the tree of all candidates, for one sentence.
 
 The steps are those of `beam_search`; only the loop is Python's, so that each
-step can be written down. It is for looking at a search, not for translating.
+step can be recorded. It is for inspecting a search, not for translating.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class BoundedModel(StepModel, Protocol):
 
 
 class Node(NamedTuple):
-    """A continuation that the search looked at.
+    """A candidate of the search, as a node of the tree.
 
     Attributes:
         step: int, output tokens so far, this one included; 0: the root.
@@ -56,7 +56,7 @@ class Node(NamedTuple):
 
 
 class BeamTree(NamedTuple):
-    """All that a search looked at, and its result.
+    """All candidates of a search, and its result.
 
     Attributes:
         nodes: list of `Node`, parents before their children, the root first.
@@ -78,22 +78,22 @@ def trace_beam(
     first_id: int | None = None,
     first_symbols: tuple[int | None, int | None] = (None, None),
 ) -> BeamTree:
-    """Searches as `from_config.search` does, and remembers the tree.
+    """Searches as `from_config.search` does, and records the tree.
 
     Args:
         model: a `StepModel` with its `max_length`.
         source_ids: int32 `(1, S)`, framed by START and END.
         tokens: the target's vocabulary, a list of V strings.
-        config: the search; a beam of 1 stops at its first end, as greedy.
+        config: the search; a beam of 1 stops at its first END, like greedy.
         banned: ids that are never generated.
         first_id: the token that every translation begins with; None: there is
             no such token.
-        first_symbols: ids of the first symbol, of source and target, where
-            translations get those of their sources.
+        first_symbols: ids of the first symbol in source and target, if
+            translations have to contain the symbols of their sources.
 
     Raises:
         InputError: the configuration samples, which isn't a beam search, or
-            it isn't one sentence.
+            there isn't exactly one sentence.
     """
     if config.temperature:
         raise InputError(
@@ -132,10 +132,10 @@ def trace_beam(
 
 
 def _remember(nodes, rows, step: BeamStep, tokens):
-    """Appends a step's nodes; the index of each live row's.
+    """Appends a step's nodes; returns the index of each live row's node.
 
     Args:
-        rows: for each row of the beam, the index of its node so far.
+        rows: for each row of the beam, the index of its node before the step.
     """
     candidates = [field.numpy()[0] for field in step.candidates]
     indices = {}
