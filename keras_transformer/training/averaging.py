@@ -1,7 +1,7 @@
 """Averages of weights: of the last epochs, and with the initial ones.
 
-They score better than the weights of the last step, which are where the
-last batches have pushed them.
+They score better than the weights of the last step, which depend strongly on
+the last few batches.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class EpochAverage(keras.callbacks.Callback):
     """Averages the weights of the last epochs, scores and saves the mean.
 
     The epochs' weights are files of the run, so that a resumed run has them.
-    After each epoch the logs have `val_average_cross_entropy` and, where
+    After each epoch the logs have `val_average_cross_entropy` and, if
     translations are scored too, their scores, such as `val_average_bleu`.
 
     Args:
-        run: `Run`; its `training.average_epochs` is how many.
+        run: `Run`; its `training.average_epochs` is the number of epochs.
         dev: dev set in batches, or None.
         dev_scores: `DevScores`, or None.
 
@@ -56,7 +56,7 @@ class EpochAverage(keras.callbacks.Callback):
         first = max(1, number - self._epochs + 1)
         before = self._run.weights_path(_name(first - 1))
         hosts.by_chief(remove_weights)(before)
-        hosts.wait()  # The others read what the chief has written.
+        hosts.wait()  # The other hosts read the files that the chief wrote.
         numbers = range(first, number + 1)
         with _restored(self.model.trainable_weights):
             self._load_mean(list(map(_name, numbers)))
@@ -68,7 +68,7 @@ class EpochAverage(keras.callbacks.Callback):
         logs.update({f"val_average_{n}": value for n, value in scores.items()})
 
     def _load_mean(self, names):
-        """Puts the mean of the weights of these names into the model."""
+        """Assigns the mean of the weights of these names to the model."""
         weights = self.model.trainable_weights
         # In float64, so that the mean of equal weights is that weight.
         totals = [np.zeros(weight.shape) for weight in weights]
@@ -98,7 +98,7 @@ def _name(number):
 
 @contextlib.contextmanager
 def _restored(weights):
-    """Puts the weights' present values back at the end."""
+    """Restores the weights' values at the end of a context."""
     values = [weight.numpy() for weight in weights]
     try:
         yield
@@ -108,20 +108,20 @@ def _restored(weights):
 
 
 class InitialInterpolation(keras.callbacks.Callback):
-    """Scores weights between those that training began with and its own.
+    """Interpolates between initial and trained weights to score and save them.
 
-    From the first dev batch, or the end of the epoch without a dev set, the
-    model has them; `give_back` is the callback that returns the weights that
-    are trained, to be put behind those that score and save.
+    The model has the interpolated weights from the first dev batch on, or
+    without a dev set from the end of the epoch. `give_back` is the callback
+    that restores the trained weights; it comes after those that score and save.
 
-    A model trained further on text of one kind forgets others. On the line
-    between its weights before and after lie models that are nearly as good as
-    the latter on the new kind, and as the former on the old ones. With
+    A model trained further on one kind of text forgets others. Between its
+    weights before and after, there are models that are nearly as good as the
+    latter on the new kind, and as the former on the old ones. With
     `training.initial_fraction` 0 nothing happens.
 
     Args:
         run: `Run` that began with another run's weights.
-        model: its model, built; has the same weights afterwards.
+        model: the run's built model, whose weights this leaves as they are.
 
     Reference: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"
     (WiSE-FT).
@@ -148,7 +148,11 @@ class InitialInterpolation(keras.callbacks.Callback):
         self.use(True)
 
     def use(self, scored: bool) -> None:
-        """Has the model use the scored weights, or those that are trained."""
+        """Switches the model to the interpolated or the trained weights.
+
+        Args:
+            scored: bool, whether to use the interpolated ones.
+        """
         if scored == self._in_use:
             return
         self._in_use = scored

@@ -1,6 +1,6 @@
 """Keras callbacks of `fit`: readings, dev scores, the best weights, history.
 
-What interrupts and resumes training is in `checkpoint`.
+The callback that interrupts and resumes training is in `checkpoint`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ class Speed(keras.callbacks.Callback):
     """Adds learning rate, target tokens per second and seconds to the logs.
 
     Args:
-        cross_entropy: the compiled `CrossEntropy`, whose count of real
-            tokens is the measure.
+        cross_entropy: the compiled `CrossEntropy`, which counts real tokens.
     """
 
     def __init__(self, cross_entropy: CrossEntropy) -> None:
@@ -52,11 +51,11 @@ class Speed(keras.callbacks.Callback):
     def on_train_batch_begin(
         self, batch: int, logs: dict | None = None
     ) -> None:
-        if batch == 0:  # a resumed epoch's earlier tokens are in by now
+        if batch == 0:  # the count now has a resumed epoch's earlier tokens
             self._first_count = float(self._cross_entropy.count)
 
     def on_test_begin(self, logs: dict | None = None) -> None:
-        # The dev set's metrics take the place of these.
+        # Evaluation overwrites the metrics of the epoch.
         self._of_steps = self.readings()
 
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
@@ -65,13 +64,13 @@ class Speed(keras.callbacks.Callback):
         self.seconds_before = 0.0
 
     def seconds(self) -> float:
-        """Seconds spent on the present epoch, resumed parts included."""
+        """Seconds spent on the current epoch, also before a resume."""
         return self.seconds_before + time.perf_counter() - self._start
 
     def readings(self) -> dict:
         """Learning rate, and target tokens per second of the epoch so far.
 
-        Waits until the device has done the steps that it was given.
+        Waits until the device has done all dispatched steps.
         """
         hosts.synchronized(self.model)
         tokens = float(self._cross_entropy.count) - self._first_count
@@ -83,11 +82,11 @@ class Speed(keras.callbacks.Callback):
 
 
 class Position(keras.callbacks.Callback):
-    """Tells the batches which epoch to read.
+    """Sets the epoch that the batches read.
 
     Args:
         batches: `TrainingBatches`; `first_batch` is where a resumed epoch
-            goes on, and 0 for every later one.
+            continues, and 0 for every later one.
     """
 
     def __init__(self, batches: TrainingBatches) -> None:
@@ -102,7 +101,7 @@ class Position(keras.callbacks.Callback):
 
 
 class History(keras.callbacks.Callback):
-    """A line per epoch in the run's history, also after a resume."""
+    """Writes a line per epoch to the run's history, also after a resume."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()
@@ -122,7 +121,7 @@ class Report(keras.callbacks.Callback):
     Args:
         observer: `Observer`; epochs, and batches of an epoch, count from 1.
         speed: `Speed`, whose readings are part of a step's logs.
-        batches: `TrainingBatches`, whose first batch a resume sets.
+        batches: `TrainingBatches`, whose `first_batch` a resume sets.
     """
 
     def __init__(
@@ -168,7 +167,7 @@ class DevScores(keras.callbacks.Callback):
         """Scores of the model after an epoch, 0 the first; `{}` if not due."""
         if (epoch + 1) % self._every:
             return {}
-        # The others wait; what is best has to be the same for all.
+        # The other hosts wait: all have to decide by the same scores.
         return hosts.from_chief(hosts.by_chief(self._measure)(model))
 
 
@@ -178,12 +177,12 @@ def _are_finite(scores, *names):
 
 
 class KeepBest(keras.callbacks.Callback):
-    """Saves the best and the newest weights; stops when no better come.
+    """Saves the best and the newest weights; stops when patience is lost.
 
-    What is best is decided by `training.best_by`; without a dev set the
-    newest is, as the training loss falls in nearly each epoch. An average of
-    epochs that scores better than each epoch so far becomes the best; where
-    the newest is the best, an average whose dev loss isn't above the newest's,
+    `training.best_by` decides which weights are best; without a dev set it is
+    the newest, as the training loss falls in nearly every epoch. An average of
+    epochs becomes the best if it scores better than every epoch so far. Where
+    the newest weights are the best, it does if its dev loss isn't above theirs,
     as early in training each epoch is far better than those before.
 
     Args:
@@ -191,10 +190,10 @@ class KeepBest(keras.callbacks.Callback):
         has_dev: whether there is a dev set.
 
     Attributes:
-        finished: epochs that have ended.
-        diverged: whether weights are NaN or infinite. Training has ended then:
-            no step makes them numbers again.
-        memory: what a checkpoint keeps of it.
+        finished: number of epochs that have ended.
+        diverged: whether weights are NaN or infinite. Training then ends, as no
+            step makes them finite again.
+        memory: the state that a checkpoint keeps.
     """
 
     def __init__(self, run: Run, has_dev: bool) -> None:
@@ -233,7 +232,7 @@ class KeepBest(keras.callbacks.Callback):
             self._run.promote_average()
         self._run.save_weights(self.model, "last", epoch + 1, scores)
         self.finished = epoch + 1
-        # In float16 a loss may be NaN where the step was skipped.
+        # In float16 a loss may be NaN although the step was skipped.
         self.diverged = not _are_finite(
             scores, "loss", "val_cross_entropy"
         ) and not all(
@@ -246,7 +245,7 @@ class KeepBest(keras.callbacks.Callback):
     def _is_good_average(self, scores, epoch):
         """True if the mean of the last epochs is as good as the newest."""
         own = scores.get("val_cross_entropy")
-        if own is None:  # Nothing was measured: not while training is young.
+        if own is None:  # Without a dev loss: not early in training.
             return 0 < 2 * self._averages <= epoch + 1
         return scores.get("val_average_cross_entropy", math.nan) <= own
 
@@ -265,7 +264,7 @@ class KeepBest(keras.callbacks.Callback):
     def exhausted(self) -> bool:
         """True if the finished epochs were enough to lose patience.
 
-        Epochs after the newest score don't count: they may be better yet.
+        Epochs after the newest score don't count: they may prove better.
         """
         best, scored = self.memory["best_epoch"], self.memory["scored"]
         if scored is None:

@@ -1,4 +1,4 @@
-"""The checkpoint from which a killed run goes on as if it hadn't stopped.
+"""The checkpoint from which a killed run continues as if it hadn't stopped.
 
 One `.npz` file: every variable of the model (dropout's random states too),
 of the optimizer and of the metrics, and a JSON note with the position in
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _NOTE = "note"
-# Of epochs, of batches, and of seconds: less than any number that is written.
+# Epochs, batches and seconds in a checkpoint are all less than this.
 _MOST = 1 << 31
-# What is kept of the best epoch, and its types.
+# The entries of `KeepBest.memory`, and their types.
 _MEMORY = {"best": (int, float), "best_epoch": (int,), "scored": (int,)}
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop: after a step, or before the first.
+    """Training was asked to stop, after a step or before the first.
 
-    After a step a checkpoint is written.
+    After a step, a checkpoint has been written.
     """
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Writes the state every few steps, and puts it back on a resume.
+    """Writes the state every few steps, and restores it on a resume.
 
     Args:
         path: the checkpoint file.
-        run: id of the run, which the file has.
+        run: id of the run, which is saved too.
         batches: `TrainingBatches`, set to where training continues.
-        keep_best: `KeepBest`, whose memory is kept too.
-        speed: `Speed`, whose time is kept too.
+        keep_best: `KeepBest`, whose memory is saved too.
+        speed: `Speed`, whose time is saved too.
         training: `TrainingConfig`: how often to write, how many epochs.
-        stop_requested: callable; once true, the step at hand is finished,
-            a checkpoint written, and `Interrupted` raised.
+        stop_requested: callable; once true, the current step is finished, a
+            checkpoint written, and `Interrupted` raised.
     """
 
     def __init__(
@@ -77,22 +77,22 @@ class Checkpoint(keras.callbacks.Callback):
         self._epochs = training.epochs
         self._stop_requested = stop_requested
         self._resume = False
-        self._done = 0  # batches of the present epoch
-        self._is_whole = True  # whether the present epoch came to its end
+        self._done = 0  # batches of the current epoch
+        self._is_whole = True  # whether the current epoch came to its end
 
     def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._done = self._batches.first_batch
         self._is_whole = True
         if self._resume:
-            # Keras has just reset the metrics; the interrupted epoch's
-            # sums go on instead.
+            # Keras has just reset the metrics; they continue from the sums of
+            # the interrupted epoch instead.
             load_checkpoint(self.path, self.model, self._run)
             self._resume = False
 
     def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
         done = self._done + batch + 1
         if done == self._batches.batches_per_epoch:
-            return  # the end of the epoch comes first, and saves
+            return  # `on_epoch_end` follows, and saves
         stop = self._stop_requested()
         # Another callback may end the epoch here. What is left of it is
         # trained when the run is resumed.
@@ -119,21 +119,22 @@ class Checkpoint(keras.callbacks.Callback):
         }
         hosts.synchronized(self.model)
         hosts.by_chief(save_checkpoint)(self.path, self.model, note)
-        # Else the others wait in the next step's collective, which gives up
-        # before a large model is written.
+        # Else the other hosts wait in the next step's collective, which times
+        # out before a large model is written.
         hosts.wait()
 
     def restore(self, model: keras.Model) -> int:
-        """Puts the saved state back.
+        """Restores the saved state.
 
         Args:
             model: compiled model, its metrics built.
 
         Returns:
-            the epoch to go on with, 0 first.
+            the epoch to continue with, counted from 0.
 
         Raises:
-            InputError: as `load_checkpoint`, or the epoch has fewer batches.
+            InputError: as in `load_checkpoint`, or the epoch has fewer batches
+                than the checkpoint counts.
         """
         note = load_checkpoint(self.path, model, self._run)
         if note["batch"] >= self._batches.batches_per_epoch:
@@ -169,12 +170,12 @@ def save_checkpoint(
 def load_checkpoint(
     path: str | os.PathLike, model: keras.Model, run: str
 ) -> dict:
-    """Puts a saved state back into a model compiled the same way.
+    """Restores a saved state into a model compiled the same way.
 
     Args:
         path: the `.npz` file.
         model: compiled and built `keras.Model`.
-        run: id of the run that has to have written it.
+        run: id of the run that must have written the file.
 
     Returns:
         the note that was saved.
@@ -184,7 +185,7 @@ def load_checkpoint(
             another run.
     """
     try:
-        # NumPy leaves a damaged file open that it has opened itself.
+        # NumPy doesn't close a damaged file that it has opened itself.
         with pathlib.Path(path).open("rb") as file:
             with np.load(file, allow_pickle=False) as archive:
                 size = os.fstat(file.fileno()).st_size
@@ -196,7 +197,7 @@ def load_checkpoint(
         raise InputError(f"{path}: no checkpoint to resume from") from None
     except MemoryError:
         raise
-    except Exception:  # NumPy and zipfile have many words for damage.
+    except Exception:  # NumPy and zipfile raise many kinds of errors.
         raise _damaged(path) from None
     check_owner(path, "checkpoint", note.get("run"), run)
     variables = dict(_variables(model))
@@ -228,11 +229,11 @@ def _kinds(variable):
 
 
 def _check_members(archive, size):
-    """Refuses what would take more memory than the file has bytes.
+    """Refuses arrays that would take more memory than the file has bytes.
 
     Args:
-        archive: the open zip file, of which we compress nothing.
-        size: of the file, bytes.
+        archive: the open zip file; checkpoints aren't compressed.
+        size: of the file, in bytes.
     """
     for info in archive.infolist():
         if info.compress_type or info.file_size > size:
@@ -260,7 +261,7 @@ def _check_note(note):
 
 
 def _variables(model):
-    """Names and variables in an order that building again repeats."""
+    """Names and variables, in the same order whenever the model is built."""
     groups = {
         "model": model.variables,
         "optimizer": model.optimizer.variables,

@@ -1,4 +1,4 @@
-"""Loss, optimizer and metrics of a model that is to be trained."""
+"""Loss, optimizer and metrics to train a model with."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compile_model(
     """Compiles the model and builds its optimizer and metrics.
 
     Args:
-        model: of `build_transformer`.
+        model: from `build_transformer`.
         training: `TrainingConfig`.
         d_model: int, width of the model.
         batches_per_epoch: int, for the warm-up and the cooldown.
@@ -55,14 +55,14 @@ def compile_model(
         ),
         loss=SmoothedCrossEntropy(training.label_smoothing),
         metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
-        # XLA is JAX' only compiler; on TensorFlow each shape would wait for it.
+        # JAX has no other compiler; on TensorFlow each new shape would wait.
         jit_compile=backend.backend() == "jax",
     )
     model.guided_alignment = training.guided_alignment
     compat.set_loss_tracker(model, StepMean(name="loss"))
     model.optimizer.build(model.trainable_variables)
-    # Keras makes the metrics' variables at the first update; a checkpoint
-    # needs them before.
+    # Keras builds metrics at the first update, but a checkpoint may be restored
+    # before.
     label = np.full((1, 1), END_ID, dtype="int32")
     logits = ops.zeros((1, 1, model.output_shape[-1]))
     model.compute_metrics(None, ops.convert_to_tensor(label), logits)
@@ -73,9 +73,9 @@ def compile_model(
 def schedule(
     training: TrainingConfig, d_model: int, batches_per_epoch: int = 0
 ) -> WarmupSchedule:
-    """The learning rate that a configuration asks for.
+    """The learning rate that is configured.
 
-    Without the number of batches it has no cooldown.
+    Without `batches_per_epoch` it has no cooldown.
     """
     warmup = warmup_steps(training, batches_per_epoch)
     factor = 1.0
@@ -97,9 +97,10 @@ def schedule(
 
 
 def warmup_steps(training: TrainingConfig, batches_per_epoch: int) -> int:
-    """The updates of the warm-up, a quarter of a short training.
+    """The number of updates in the warm-up, at most a quarter of a training's.
 
-    But for the paper's peak, which is higher the shorter its warm-up.
+    Not limited for the paper's learning rate, whose peak is higher the shorter
+    the warm-up is.
     """
     if training.learning_rate is None or not batches_per_epoch:
         return training.warmup_steps
@@ -108,5 +109,5 @@ def warmup_steps(training: TrainingConfig, batches_per_epoch: int) -> int:
 
 
 def num_updates(training: TrainingConfig, batches_per_epoch: int) -> int:
-    """The updates of the weights in all epochs."""
+    """The number of updates of the weights in all epochs."""
     return training.epochs * batches_per_epoch // training.accumulate_steps

@@ -1,8 +1,8 @@
 """Training: the model of a run, fitted to prepared data by `model.fit`.
 
 Keras calls the callbacks in the order given, which matters: scores are
-added to the logs before they are compared, written down and reported, and
-the checkpoint comes last, when all else is on disk.
+added to the logs before they are compared, saved and reported, and the
+checkpoint comes last, when everything else is on disk.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from keras_transformer.training.run import Run
 
 
-# Of Keras' callbacks, those that fail in the midst of training: they change an
-# optimizer's rate, where a run has a schedule, or need its moving averages. And
-# one that puts weights of its own in the place of the checkpoint's.
+# Keras callbacks that fail in the middle of training, as they set the learning
+# rate, for which a run has a schedule, or need the optimizer's moving averages;
+# and one that restores other weights than the checkpoint's.
 _REFUSED = (
     keras.callbacks.BackupAndRestore,
     keras.callbacks.LearningRateScheduler,
@@ -92,20 +92,20 @@ def fit(
             translations, called every `training.bleu_every` epochs.
         stop_requested: callable; once true, training writes a checkpoint
             and raises `Interrupted`.
-        callbacks: called when an epoch's scores are in the logs and its best
-            weights are saved; with `training.initial_fraction` the
-            model has the scored weights then.
-        verbose: what Keras shows, as of `model.fit`.
+        callbacks: called at an epoch's end when its scores are in the logs and
+            its best weights are saved; with `training.initial_fraction` the
+            model then has the interpolated weights.
+        verbose: as in `model.fit`.
 
     Returns:
         the model as the last epoch left it; with
-        `training.initial_fraction`, what lies between that and the weights
-        that training began with.
+        `training.initial_fraction`, with weights interpolated between these and
+        the ones that training began with.
 
     Raises:
         InputError: the data isn't the run's, the checkpoint is missing,
-            damaged or another run's, another process trains the run,
-            something is no callback, or all batches make no update.
+            damaged or another run's, another process trains the run, a callback
+            isn't accepted, or all batches together make no update.
         Interrupted: `stop_requested` was true.
     """
     callbacks = callback_list(callbacks)
@@ -124,10 +124,10 @@ def fit(
 
 @contextlib.contextmanager
 def _seeded(seed):
-    """Has Python's random numbers follow from a seed, as long as it lasts.
+    """Seeds Python's random numbers within a context.
 
     Keras draws the seeds of weights and dropout from them. Its own
-    `set_random_seed` also changes those of NumPy and TensorFlow, for good.
+    `set_random_seed` would also seed NumPy and TensorFlow, permanently.
     """
     before = random.getstate()
     random.seed(seed)
@@ -142,11 +142,11 @@ def callback_list(
     | keras.callbacks.Callback
     | None,
 ) -> list[keras.callbacks.Callback]:
-    """Callbacks of a user, as `model.fit` takes them.
+    """A user's callbacks as a list, from the forms that `model.fit` takes.
 
     Raises:
-        InputError: they are none, or one changes or restores a run's
-            optimizer.
+        InputError: something isn't a callback, or one changes or restores a
+            run's optimizer.
     """
     if callbacks is None:
         return []
@@ -172,13 +172,13 @@ def callback_list(
 def _fit_locked(
     run, prepared, resume, observer, measure, stop_requested, given, verbose
 ):
-    """See `fit`; no other process trains the run meanwhile."""
+    """Implements `fit`, while the run is locked."""
     training = run.config.training
     hosts.together(lambda: _check_data(run, prepared))
     hosts.by_chief(remove_leftovers)(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
-    if resume and path.is_file():  # `restore` says that it is missing.
+    if resume and path.is_file():  # Else `restore` raises an error.
         run.require_size(path)
     model = run.build_model(micro_batches=training.threads or 1)
     if not resume:
@@ -216,13 +216,14 @@ def _fit_locked(
         checkpoint,
     ]
     first_epoch = checkpoint.restore(model) if resume else 0
-    # Epochs may be more now; a run that is refused keeps its own.
+    # A resume may have raised the number of epochs. Written only here: a run
+    # that was refused keeps its configuration.
     config = run.folder / "config.yaml"
     hosts.by_chief(write_text)(config, run.config.to_yaml())
     keep_best.finished = first_epoch
     if not keep_best.exhausted():
         observer.start(model, batches)
-    hosts.wait()  # The observer of the chief may plan an epoch.
+    hosts.wait()  # The chief's observer may take time to plan an epoch.
     for start, end in _calls(batches, first_epoch, training):
         if keep_best.exhausted() or model.stop_training:
             break
@@ -247,7 +248,7 @@ def _fit_locked(
 
 
 def _dev_callbacks(run, dev, measure):
-    """Callbacks that add scores to the logs, in this order."""
+    """Callbacks that add dev scores to the logs, in their order."""
     training = run.config.training
     dev_scores = None
     if measure is not None and training.bleu_every:
@@ -258,7 +259,7 @@ def _dev_callbacks(run, dev, measure):
 
 
 def _callback_list(callbacks, model, batches, epochs, verbose):
-    """The callbacks, on JAX in a list that doesn't read each step's logs."""
+    """The callbacks; on JAX in a list that doesn't read each step's logs."""
     if not hosts.on_jax():
         return callbacks
     return UnreadLogs(
@@ -273,7 +274,7 @@ def _callback_list(callbacks, model, batches, epochs, verbose):
 
 
 def _check_data(run, prepared):
-    """Refuses data that isn't whole, or isn't what the run began with."""
+    """Refuses damaged data, and data that the run didn't begin with."""
     require_same_data(run, prepared)
     prepared.verify(_share())
 
@@ -282,14 +283,14 @@ def _has_checkpoint(path, run):
     """True if training has a checkpoint to continue from.
 
     A run killed before its first checkpoint, which is written at the end of
-    its first epoch at the latest, starts again: the same as going on.
+    its first epoch at the latest, starts again, with the same result.
     """
-    epochs = run.history()  # Also where it isn't needed: it may be damaged.
+    epochs = run.history()  # Always read, as it may be damaged.
     return path.is_file() or len(epochs) > 1
 
 
 def training_batches(run: Run, prepared: PreparedData) -> TrainingBatches:
-    """The training split in the batches that a run is trained on."""
+    """The training split, in the batches that a run is trained on."""
     training = run.config.training
     tokenizers = run.source_tokenizer, run.target_tokenizer
     return TrainingBatches(
@@ -329,10 +330,10 @@ def _dev_batches(prepared, config):
 
 
 def _row_multiple():
-    """Returns the number that the rows of a batch are padded to a multiple of.
+    """Returns the number of which the rows of a batch are a multiple.
 
-    On JAX at least so many that 2, 4 and 8 devices have the same rows as one,
-    as they have with any number but for rows without tokens.
+    On JAX a multiple of 8, so that 2, 4 and 8 devices get the same batches as
+    one. With other numbers of devices only rows without tokens differ.
     """
     return math.lcm(hosts.replicas(), _ROWS) if hosts.on_jax() else 1
 
@@ -343,7 +344,7 @@ def _share():
 
 
 def _lengths(config, prepared):
-    """Options of batches: which lengths are grouped and padded."""
+    """Options of batches for grouping and padding by length."""
     training = config.training
     few = training.length_buckets == "few"
     if not few and not hosts.on_jax():
@@ -355,17 +356,17 @@ def _lengths(config, prepared):
         np.concatenate(lengths) + FRAME_LENGTHS,
         config.model.max_length if changes else 0,
     )
-    # A run that began elsewhere keeps its batches, but each shape would be a
-    # program on JAX.
+    # A run that began on TensorFlow keeps its batches, but they are padded, as
+    # JAX would compile a program for each shape.
     return {"length_buckets" if few else "padded_lengths": chosen}
 
 
 def _calls(batches, first_epoch, training):
     """First and end epoch of each call of `model.fit`.
 
-    Keras runs all epochs of a call for the same number of steps, so what is
-    left of an interrupted epoch is a call of its own. There is none if the run
-    is to have fewer epochs now.
+    Keras runs all epochs of a call for the same number of steps, so the rest of
+    an interrupted epoch is a separate call. It is left out if the number of
+    epochs was lowered since.
     """
     if batches.first_batch and first_epoch < training.epochs:
         yield first_epoch, first_epoch + 1
@@ -375,7 +376,7 @@ def _calls(batches, first_epoch, training):
 
 
 def _start(model, run, observer):
-    """Initialises weights from the run, embeddings from the vectors, named."""
+    """Loads the initial weights and the pre-trained vectors, if configured."""
     if INITIAL in run.manifest:
         run.load_weights(INITIAL, model)
     for side in ("source", "target"):

@@ -16,16 +16,16 @@ _SHOWN = 6
 
 
 def freeze(model: keras.Model, patterns: Sequence[str]) -> None:
-    """Takes the weights that match out of those that are trained.
+    """Makes the weights that match a pattern non-trainable.
 
     To be called before the model is compiled.
 
     Args:
         model: built `keras.Model`.
-        patterns: as `fnmatch` has them, of weight paths such as
-            `encoder_layer_0/self_attention/query/kernel` or of their
-            beginnings: `encoder_layer_*` is all of the encoder's layers.
-            `*` matches `/` too.
+        patterns: `fnmatch` patterns of weight paths such as
+            `encoder_layer_0/self_attention/query/kernel`, or of the layers in
+            them: `encoder_layer_*` matches all of the encoder's layers. `*`
+            matches `/` too.
 
     Raises:
         InputError: a pattern matches nothing, or nothing is left to train.
@@ -47,7 +47,7 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> None:
 
 
 def _matches(path, pattern):
-    """True if the path, or that of a layer above, fits the pattern."""
+    """True if the path, or that of an enclosing layer, fits the pattern."""
     parts = path.split("/")
     return any(
         fnmatch.fnmatchcase("/".join(parts[: end + 1]), pattern)

@@ -2,12 +2,12 @@
 
 Each has the whole model, reads its rows of every global batch, and adds its
 gradients to the others' inside the step: Keras' data parallelism, on JAX. The
-first, the chief, writes the run's files. One process is all there is unless
-`joining.join` was called.
+first, the chief, writes the run's files. Without a `joining.Membership` there
+is only one process.
 
-What is agreed on between steps goes through the coordination service of
-`jax.distributed`, whose barriers wait as long as it takes: a collective of
-the devices gives up when one host comes 30 seconds after another.
+Hosts agree between steps through the coordination service of
+`jax.distributed`, whose barriers can wait for any time: a collective of the
+devices fails when one host arrives 30 seconds after another.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ from keras_transformer.errors import InputError
 
 
 class CommonError(InputError):
-    """An error that is raised on all hosts, whichever of them has made it."""
+    """An error on any host, raised on all hosts."""
 
 
 _PREFIX = "keras_transformer"
-# The chief may measure BLEU meanwhile. A host that is lost ends the others.
+# The chief may measure BLEU meanwhile. A lost host ends the others anyway.
 _FOREVER = 7 * 24 * 3600 * 1000  # milliseconds
-_POLL = 0.5  # seconds between two looks whether a host was asked to stop
+_POLL = 0.5  # seconds between checks whether a host was asked to stop
 _numbers = itertools.count()
 
 
@@ -50,7 +50,7 @@ def count() -> int:
 
 
 def index() -> int:
-    """The number of this host, 0 the first."""
+    """The number of this host, from 0."""
     if not on_jax():
         return 0
     import jax
@@ -64,13 +64,13 @@ def is_chief() -> bool:
 
 
 def replicas() -> int:
-    """Devices that share a batch, those of all hosts."""
+    """Number of devices, on all hosts, that share a batch."""
     distribution = keras.distribution.distribution()
     return 1 if distribution is None else distribution.num_model_replicas
 
 
 def by_chief(action: Callable) -> Callable:
-    """The function as the chief runs it; on other hosts it gives None."""
+    """Wraps a function to run on the chief only; other hosts get None."""
 
     @functools.wraps(action)
     def run_by_chief(*args, **kwargs):
@@ -80,7 +80,7 @@ def by_chief(action: Callable) -> Callable:
 
 
 def wait() -> None:
-    """Waits until every host is here."""
+    """Waits until every host has called this."""
     if count() > 1:
         client = compat.coordination_client()
         client.wait_at_barrier(_next_name("barrier"), _FOREVER)
@@ -90,7 +90,7 @@ def from_chief(value: Any) -> Any:
     """Returns the chief's value on every host.
 
     Args:
-        value: JSON-able; what other hosts give doesn't matter.
+        value: JSON-able; ignored on other hosts.
     """
     if count() == 1:
         return value
@@ -102,17 +102,17 @@ def from_chief(value: Any) -> Any:
 
 
 def together(action: Callable[[], Any]) -> Any:
-    """Runs on every host what may fail on any of them.
+    """Runs an action on every host; if it fails on one, raises on all.
 
     Args:
-        action: without arguments; may raise `InputError`.
+        action: function without arguments, which may raise `InputError`.
 
     Returns:
-        what it returned on this host.
+        the action's result on this host.
 
     Raises:
-        CommonError: on every host, if one of them raised an error: its own,
-            or else that of the first of them.
+        CommonError: on every host if the action failed on any: with this
+            host's own error, or else that of the first host with one.
     """
     if count() == 1:
         return action()
@@ -134,7 +134,7 @@ def all_have(value: Any) -> list:
     """Returns the values of all hosts, in their order.
 
     Args:
-        value: JSON-able, what this host has.
+        value: JSON-able, this host's value.
     """
     if count() == 1:
         return [value]
@@ -149,12 +149,13 @@ def all_have(value: Any) -> list:
 def agreed_stop(
     asked: Callable[[], bool],
 ) -> contextlib.AbstractContextManager[Callable[[], bool]]:
-    """A context whose value returns, after each step, True to stop.
+    """A context with a function to call after each step; True means stop.
 
-    To be called as often on all hosts; true on all at the same call.
+    It has to be called equally often on all hosts, and becomes true on all at
+    the same call.
 
     Args:
-        asked: callable; True once this host was asked to stop.
+        asked: callable; true once this host was asked to stop.
     """
     if count() == 1:
         return contextlib.nullcontext(asked)
@@ -162,13 +163,14 @@ def agreed_stop(
 
 
 class _StopAgreement:
-    """See `agreed_stop`.
+    """Implements `agreed_stop` for several hosts.
 
-    A thread looks twice a second whether any host was asked to stop. If so,
-    each promises to go no further than the step at hand before all have said
-    which that is, and all stop after the last of these. So steps cost nothing:
-    a host waits only when it has promised. JAX agrees in this way on SIGTERM
-    (`multihost_utils.reached_preemption_sync_point`); here it is any signal.
+    A thread checks twice a second whether any host was asked to stop. If so,
+    each host publishes its current step, and promises not to go beyond it until
+    all have published theirs; all stop after the last of these steps. So steps
+    cost nothing: a host waits only after its promise. JAX agrees on SIGTERM in
+    this way (`multihost_utils.reached_preemption_sync_point`); here it may be
+    any signal.
     """
 
     def __init__(self, asked):
@@ -178,7 +180,7 @@ class _StopAgreement:
         self._index, self._count = index(), count()
         self._changed = threading.Condition()
         self._steps = 0  # that have ended
-        self._promised: int | None = None  # steps, once it has promised
+        self._promised: int | None = None  # `_steps` at the promise
         self._last = None  # the step after which all stop
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -189,7 +191,7 @@ class _StopAgreement:
 
     def __exit__(self, *_):
         self._closed.set()
-        # One that was asked at the very end waits for no other.
+        # A host that was asked at the very end shouldn't wait for this one.
         with contextlib.suppress(Exception):  # A host may be lost.
             self._promise()
         self._thread.join()
@@ -204,7 +206,7 @@ class _StopAgreement:
 
     def _watch(self):
         while not self._closed.wait(_POLL):
-            # The service may not answer once, or a host may be lost.
+            # The service may fail to answer, or a host may be lost.
             with contextlib.suppress(Exception):
                 if self._asked():
                     self._tell("asked", True)
@@ -224,7 +226,7 @@ class _StopAgreement:
             if self._closed.wait(_POLL / 10):
                 return
         with self._changed:
-            # The furthest host is at the step after those it has ended.
+            # The furthest host is in the step after those that it has ended.
             self._last = max(steps) + 1
             self._changed.notify_all()
 
@@ -239,8 +241,8 @@ class _StopAgreement:
 
 
 def synchronized(model: keras.Model) -> keras.Model:
-    """The model, its variables holding what the steps so far have made."""
-    # Keras on JAX takes the variables' values away while `fit` runs.
+    """Returns the model with variables that are up to date."""
+    # On JAX, Keras keeps their values elsewhere while `fit` runs.
     sync = getattr(model, "jax_state_sync", None)
     if sync is not None:
         sync()
@@ -248,5 +250,5 @@ def synchronized(model: keras.Model) -> keras.Model:
 
 
 def _next_name(kind):
-    """A name that nothing had before; hosts ask for them in the same order."""
+    """A new name, equal on all hosts, which ask for them in the same order."""
     return f"{_PREFIX}/{kind}/{next(_numbers)}"

@@ -1,7 +1,7 @@
-"""JAX in this process: what it computes on, and where it keeps programs.
+"""JAX in this process: its devices, and its cache of compiled programs.
 
-Nothing here needs Keras. JAX is imported by the functions that need it, for
-where it isn't installed.
+Nothing here needs Keras. JAX is imported by the functions that need it, as it
+may not be installed.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ from importlib import metadata
 
 from keras_transformer.system.checksums import digest
 
-# Seconds of compiling from which a program is worth a file.
+# Programs that take at least this many seconds to compile are cached.
 _WORTH_KEEPING = 0.5
 
 
@@ -23,10 +23,10 @@ def is_installed() -> bool:
 
 
 def leave_devices_to_jax() -> None:
-    """Has TensorFlow compute on the processor alone.
+    """Makes TensorFlow compute on the processor only.
 
-    It takes a GPU's whole memory otherwise. To be called before its first
-    operation.
+    Otherwise it takes a GPU's whole memory. To be called before TensorFlow's
+    first operation.
     """
     import tensorflow as tf
 
@@ -37,7 +37,7 @@ def leave_devices_to_jax() -> None:
 def multiplies_bfloat16() -> bool:
     """True if JAX's device is faster in bfloat16.
 
-    XLA multiplies it in float32 on processors, with conversions on top.
+    On processors XLA multiplies bfloat16 as float32, with conversions on top.
     """
     import jax
 
@@ -49,18 +49,18 @@ def multiplies_bfloat16() -> bool:
         # NVIDIA's since Ampere.
         return float(capability) >= 8.0  # type: ignore[arg-type]  # May be None.
     except (TypeError, ValueError):
-        return True  # TPUs and AMD's GPUs, whose names aren't numbers
+        return True  # TPUs and AMD's GPUs, whose capabilities aren't numbers
 
 
 def keep_programs() -> None:
-    """Has JAX keep what it compiles on disk, for later processes.
+    """Makes JAX cache compiled programs on disk, for later processes.
 
-    A folder that was chosen already is left; see `private_cache_folder`
+    A cache folder that is already configured stays; see `private_cache_folder`
     for the default.
     """
     import jax
 
-    # Of the environment, or of who calls.
+    # Set by the environment or the caller.
     if jax.config.jax_compilation_cache_dir:  # type: ignore[attr-defined]
         return
     folder = private_cache_folder("jaxlib")
@@ -74,21 +74,21 @@ def keep_programs() -> None:
 def private_cache_folder(distribution: str) -> pathlib.Path | None:
     """Folder for the programs that XLA compiles on this machine.
 
-    Write access to it is enough to have this user run code, so it belongs to
-    the user alone. Programs fit one version and one kind of machine and aren't
-    checked: the folder's name has a digest of both.
+    Write access to the folder is enough to run code as this user, so it belongs
+    to the user alone. Programs fit one version and one kind of machine only,
+    which isn't checked: the folder's name has a digest of both.
 
     Args:
         distribution: the package whose version counts.
 
     Returns:
-        `pathlib.Path`; None if none can be made, or if others may write to
-        the one that is there.
+        `pathlib.Path`; None if the folder can't be made, or exists and others
+        may write to it.
     """
     named = os.environ.get("XDG_CACHE_HOME")
     try:
         base = pathlib.Path(named) if named else pathlib.Path.home() / ".cache"
-    except RuntimeError:  # The user has none.
+    except RuntimeError:  # The user has no home.
         return None
     facts = [platform.machine(), metadata.version(distribution), _processor()]
     machine = digest("\n".join(facts).encode())[:16]

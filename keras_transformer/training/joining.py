@@ -1,8 +1,8 @@
-"""Joining: how a process finds the other hosts, within a time limit.
+"""Joining: connects a process to the other hosts, within a time limit.
 
 The first host listens at the coordinator's address, where JAX connects the
-others to it. Before that nothing may be computed; afterwards the devices of
-all hosts are one list.
+others to it. Nothing may be computed before that; afterwards JAX lists the
+devices of all hosts.
 """
 
 import atexit
@@ -18,12 +18,12 @@ from collections.abc import Callable
 
 from keras_transformer.errors import InputError
 
-# Ways in which JAX finds hosts by itself, as it calls them; auto: any but
-# mpi4py, which wants to be asked for.
+# JAX's names for its ways to find hosts; auto: any but mpi4py, which has to be
+# requested.
 LAUNCHERS = ("auto", "slurm", "ompi", "mpi4py", "k8s")
-# Seconds without a sign of life after which a host is given up.
+# Seconds without a heartbeat after which a host counts as lost.
 LOST_AFTER = 30
-STATUS = 2  # of a process that ends because of other hosts
+STATUS = 2  # exit status of a process that ends because of other hosts
 _CONNECT_SECONDS = 5
 _ACCEPTED = (
     "Accepted: --hosts under Slurm, Open MPI, Kubernetes with jax[k8s] or on "
@@ -37,11 +37,11 @@ class Meeting:
     """Where hosts meet, and how long they wait for each other.
 
     Attributes:
-        seconds: after which a host that is missing is an error.
-        launcher: one of `LAUNCHERS`, which says the rest.
-        coordinator: or `HOST:PORT`, at which the first host listens.
+        seconds: time limit, after which a missing host is an error.
+        launcher: one of `LAUNCHERS`, used without a coordinator.
+        coordinator: `HOST:PORT` at which the first host listens, or None.
         count: number of hosts, with a coordinator.
-        index: the number of this one, with a coordinator.
+        index: the number of this host, with a coordinator.
     """
 
     seconds: int
@@ -52,16 +52,18 @@ class Meeting:
 
 
 class Membership:
-    """This process as one of the hosts, from when it joins until it leaves.
+    """This process as one of the hosts, from joining until leaving.
 
-    Nothing may be computed before, and SentencePiece's tokenizers may not be
-    there yet: Keras' own way to join sets its random seed, which clears them.
+    Nothing may be computed before. Joins by JAX and not by
+    `keras.distribution.initialize`, which sets random seeds and so would clear
+    SentencePiece's tokenizers.
 
-    JAX prints why and aborts when a host is lost. A line follows that, and an
-    exit by an error doesn't wait for the other hosts, as JAX would.
+    When a host is lost, JAX prints the reason and aborts, and `tell` adds a
+    line. A process that exits by an error doesn't wait for the other hosts, as
+    it would by default.
 
     Args:
-        meeting: where the hosts are.
+        meeting: where hosts meet.
         tell: prints a line, from any thread, before the process is ended.
 
     Raises:
@@ -71,13 +73,14 @@ class Membership:
     def __init__(self, meeting: Meeting, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._left = False
-        # What the line of an abort ends with: how training goes on.
+        # The end of the line printed at an abort: how to continue.
         self.remedy = f". {_ACCEPTED}"
         deadline = time.monotonic() + meeting.seconds
         if meeting.index:
             _await_coordinator(meeting, deadline)
-        # Referred to as long as it may be called. Python's own handlers run
-        # in the main thread, where the thread that aborts never gets to.
+        # Kept in an attribute for as long as it may be called. Not
+        # `signal.signal`: Python's handlers run in the main thread, but the
+        # abort of another thread ends the process before that.
         self._handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(self._aborted)
         ctypes.CDLL(None).signal(signal.SIGABRT, self._handler)
         atexit.register(self._exit)
@@ -85,7 +88,7 @@ class Membership:
         self.remedy = ""
 
     def leave(self) -> None:
-        """Waits for all hosts, and parts from them."""
+        """Waits for all hosts and disconnects from them."""
         import jax
 
         jax.distributed.shutdown()
@@ -97,7 +100,7 @@ class Membership:
         # It would catch SIGTERM; `hosts.agreed_stop` is for any signal.
         jax.config.update("jax_enable_preemption_service", False)
         left = max(1, round(deadline - time.monotonic()))
-        # C++ waits: Python wouldn't see Ctrl-C before that ends.
+        # The wait is in C++, where Python's handlers don't run at Ctrl-C.
         signals = (signal.SIGINT, signal.SIGTERM)
         handlers = [signal.signal(n, signal.SIG_DFL) for n in signals]
         try:
@@ -126,7 +129,7 @@ class Membership:
 
 
 def use_all_devices() -> None:
-    """Has Keras share each batch among all devices, those of all hosts."""
+    """Makes Keras split each batch over all devices of all hosts."""
     import jax
     import keras
 
@@ -150,7 +153,7 @@ def _where(meeting):
     if meeting.launcher != "auto":
         options["cluster_detection_method"] = meeting.launcher
     if _is_alone_on_machine():
-        # JAX would take one GPU for each process.
+        # By default JAX gives each process one GPU only.
         options["local_device_ids"] = _visible_gpus()
     return options
 
@@ -183,7 +186,7 @@ def _is_alone_on_machine():
 
 
 def _visible_gpus():
-    """Numbers of the GPUs that this process may use; None: there are none."""
+    """Indices of the GPUs that this process may use, or None without any."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         count = len([name for name in visible.split(",") if name.strip()])

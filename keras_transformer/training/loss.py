@@ -25,9 +25,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     """Cross-entropy per real token against a smoothed target.
 
     The smoothed target gives the true token 1 - epsilon, padding nothing,
-    and each other of the V - 2 tokens epsilon / (V - 2), as the notebooks
-    do. They minimise the Kullback-Leibler divergence from that target,
-    which is this cross-entropy plus `kl_constant`: the same gradients.
+    and each of the V - 2 other tokens epsilon / (V - 2), as in the notebooks.
+    The notebooks minimise the Kullback-Leibler divergence from that target,
+    which is this cross-entropy plus `kl_constant` and has the same gradients.
 
     The loss is the sum over real tokens divided by their number, so neither
     padding nor batch size changes it. Nothing of the size `(B, T, V)` is
@@ -42,15 +42,15 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         y_pred: logits `(B, T, V)`, or their `MicroBatches`; finite with
             smoothing.
         sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`; a
-            factor of the loss, as in Keras: tokens count whatever they weigh.
+            factor of the loss, as in Keras: the divisor counts each token once.
 
     Returns:
         float32 scalar, in nats per token.
 
     Raises:
         ValueError: `label_smoothing` isn't at least 0 and below 1,
-            `padding_id` is negative, or, when called, fewer than 3 tokens are
-            smoothed: padding, the label, and one that gets the rest.
+            `padding_id` is negative, or, when called with smoothing, V is
+            below 3: padding, the label, and a token that gets the rest.
 
     References: Szegedy et al. 2016, section 7; Vaswani et al. 2017,
     section 5.4.
@@ -83,7 +83,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         # Keras' reductions divide by positions, padding included.
         weights = token_weights(y_true, self.padding_id, sample_weight)
         losses = each_micro_batch(self.call, y_true, y_pred)
-        # A model may give padding no probability at all, an infinite loss.
+        # A model may give padding a probability of 0: an infinite loss.
         losses = ops.where(weights == 0, 0.0, losses * weights)
         tokens = token_weights(y_true, self.padding_id)
         return ops.divide_no_nan(ops.sum(losses), ops.sum(tokens))
@@ -111,7 +111,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
 
 def _require_others(vocabulary_size, label_smoothing):
-    """Refuses a vocabulary without a token that smoothing could go to."""
+    """Refuses smoothing without a token besides padding and the label."""
     if vocabulary_size < 3:
         raise ValueError(
             "label smoothing takes 3 or more tokens, one of them padding. "
@@ -121,16 +121,16 @@ def _require_others(vocabulary_size, label_smoothing):
 
 
 def kl_constant(label_smoothing: float, vocabulary_size: int) -> float:
-    """The difference of the notebooks' divergence to this cross-entropy.
+    """The notebooks' divergence minus this cross-entropy, a constant.
 
-    The negative entropy of the smoothed target, which no weight changes:
+    It is the negative entropy of the smoothed target:
     `(1 - e) log(1 - e) + e log(e / (V - 2))`.
 
     Returns:
         float, in nats per token; 0 without smoothing.
 
     Raises:
-        ValueError: as of `SmoothedCrossEntropy`.
+        ValueError: V is below 3, see `SmoothedCrossEntropy`.
     """
     if not label_smoothing:
         return 0.0

@@ -1,4 +1,4 @@
-"""Metrics that are sums over real tokens divided by their number.
+"""Metrics averaged over real tokens.
 
 Axes: B batch, T target positions, V vocabulary.
 """
@@ -18,7 +18,7 @@ from keras_transformer.tensors import Tensor
 
 
 class _TokenMean(keras.metrics.Metric):
-    """Mean over real tokens of a number for each position.
+    """Mean over real tokens of a value per position.
 
     Subclasses define `values(y_true, y_pred)`, float or bool `(B, T)`.
     """
@@ -29,7 +29,7 @@ class _TokenMean(keras.metrics.Metric):
         super().__init__(name=name, **kwargs)
         require_token(padding_id)
         self.padding_id = padding_id
-        # In float16, as `floatx` may be, counts would end at 2,048.
+        # In float16, which `floatx` may be, counts would stop at 2,048.
         zero = {"initializer": "zeros", "dtype": "float32"}
         self.total = self.add_weight(name="total", **zero)
         self.count = self.add_weight(name="count", **zero)
@@ -53,12 +53,12 @@ class _TokenMean(keras.metrics.Metric):
 class StepMean(keras.metrics.Mean):
     """Mean over steps, each of which counts the same.
 
-    So the mean of an epoch doesn't depend on how many rows without tokens its
-    batches were padded with, and with it on the number of devices.
+    So the mean of an epoch doesn't depend on the number of padding rows in its
+    batches, which differs with the number of devices.
     """
 
     def __init__(self, name: str = "mean", dtype: str = "float32") -> None:
-        # In float16, as `floatx` may be, counts would end at 2,048.
+        # In float16, which `floatx` may be, counts would stop at 2,048.
         super().__init__(name, dtype)
 
     def update_state(
@@ -74,18 +74,19 @@ class CrossEntropy(_TokenMean):
     The end token counts, padding doesn't.
 
     Args:
-        name: of the score.
+        name: name of the score.
         **kwargs: `padding_id`, int, label of positions that don't count, and
-            those of `keras.metrics.Metric`.
+            arguments of `keras.metrics.Metric`.
 
-    Call arguments: as of `SmoothedCrossEntropy`. The result is a float32
+    Call arguments: as for `SmoothedCrossEntropy`. The result is a float32
     scalar, 0 without tokens.
 
     Raises:
         ValueError: `padding_id` is negative.
     """
 
-    # Private to Keras: which way is better, for callbacks that monitor it.
+    # A private attribute of Keras metrics: lower is better, for callbacks that
+    # monitor the score.
     _direction = "down"
 
     def __init__(self, name: str = "cross_entropy", **kwargs: Any) -> None:
@@ -99,7 +100,7 @@ class CrossEntropy(_TokenMean):
 class Perplexity(CrossEntropy):
     """The exponential of `CrossEntropy`.
 
-    Arguments are as of it; the result is 1 without tokens.
+    Takes the same arguments; the result is 1 without tokens.
     """
 
     def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:

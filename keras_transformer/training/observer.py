@@ -1,4 +1,4 @@
-"""Progress of a training, for those who show it."""
+"""The interface by which progress of a training is observed."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ class Observer:
     """Receives the progress of a training; override what you need."""
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
-        """Before the first step: the model and its `TrainingBatches`.
+        """Called before the first step.
 
-        Also where all epochs are done, but not where patience is lost.
+        Also if all epochs are done already, but not if patience is lost.
         """
 
     def initial(self, scores: Mapping) -> None:
-        """The dev scores of the weights that training begins with."""
+        """Called with the dev scores of the initial weights."""
 
     def vectors(self, side: str, fraction: float) -> None:
-        """The fraction of the vocabulary that has pre-trained vectors."""
+        """Called with the fraction of a vocabulary that has vectors."""
 
     def aligns(self, pairs: int) -> None:
-        """Before words of so many pairs are aligned, which takes a while."""
+        """Called before words of all pairs are aligned, which takes a while."""
 
     def step(self, epoch: int, batch: int, logs: Mapping) -> None:
-        """After each step; both count from 1."""
+        """Called after each step; epochs and batches count from 1."""
 
     def epoch(self, epoch: int, logs: Mapping) -> None:
-        """After each epoch, all its scores in `logs`."""
+        """Called after each epoch, with all its scores in `logs`."""
 
     def stopped_early(self, epochs: int) -> None:
-        """`training.early_stopping` ended it after so many epochs."""
+        """Called if `training.early_stopping` ended it after `epochs`."""
 
     def diverged(self, epochs: int) -> None:
-        """Weights that are no numbers ended it after so many epochs."""
+        """Called if NaN or infinite weights ended it after `epochs`."""
 
     def close(self) -> None:
-        """After the training, also if it was interrupted or failed."""
+        """Called after the training, also if it was interrupted or failed."""

@@ -1,4 +1,4 @@
-"""Ownership: which process trains a run, and which run a file is of."""
+"""Ownership: the process that trains a run, and the run of a file."""
 
 import contextlib
 import os
@@ -14,13 +14,13 @@ from keras_transformer.training import hosts
 def being_trained(folder: str | os.PathLike) -> Iterator[None]:
     """Keeps other processes from training a run while the block lasts.
 
-    The chief has the lock for all hosts.
+    The chief holds the lock for all hosts.
 
     Args:
-        folder: the run's; nothing is locked where there is none.
+        folder: the run's folder; nothing is locked if it doesn't exist.
 
     Raises:
-        InputError: another process trains it.
+        InputError: another process trains the run.
     """
     folder = pathlib.Path(folder)
     doing = (
@@ -44,9 +44,9 @@ def check_owner(
     """Refuses a part of a run that another run wrote.
 
     Args:
-        path: of the part.
-        what: the part, in words.
-        theirs: the id of the run that wrote it; None: one without.
+        path: file of the part.
+        what: the part, for the message.
+        theirs: the id of the run that wrote it; None: the part has no id.
         ours: the id of the run whose folder it is in.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Preflight of a run: the machine's defaults, and whether everything fits.
+"""Preflight of a run: the machine's defaults, and checks that all parts fit.
 
 A run is refused here, before anything is written.
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from keras_transformer.training.run import Run
 
 
-# Values by which a configuration leaves a choice to the machine.
+# Values in a configuration that leave the choice to `for_this_machine`.
 _OPEN = {"threads": None, "precision": "auto", "length_buckets": None}
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
-# Settings of the model that change neither a weight nor what it means, and
-# the depths, to which weights are fitted.
+# Settings that may differ from those of initial weights: they affect no weight,
+# or are depths, to which weights are adapted.
 _FREE = (
     "num_encoder_layers",
     "num_decoder_layers",
@@ -42,15 +42,15 @@ _MOST_THREADS = 8
 
 
 def for_this_machine(config: Config) -> Config:
-    """The configuration with what it leaves open chosen: see `left_open`.
+    """Chooses the values that a configuration leaves open, see `left_open`.
 
-    A run keeps it, wherever it goes on: its weights depend on its batches and
-    their precision, and dropout is drawn for each micro-batch.
+    A run keeps them on any machine that it continues on: its weights depend on
+    its batches and their precision, and dropout is drawn for each micro-batch.
     """
     chosen: dict[str, int | str] = {}
     opened, on_jax = left_open(config), hosts.on_jax()
     if "threads" in opened:
-        # XLA shares an operation out among the cores itself.
+        # XLA itself splits an operation over the cores.
         one = on_jax or machine.has_gpu()
         cores = machine.usable_cores()
         chosen["threads"] = 1 if one else min(cores, _MOST_THREADS)
@@ -70,7 +70,7 @@ def left_open(config: Config) -> tuple[str, ...]:
 
 
 def check_fits(config: Config, prepared: PreparedData) -> None:
-    """Refuses a configuration that this data can't be trained with.
+    """Refuses a configuration that can't be trained on this data.
 
     Args:
         config: model and training.
@@ -82,7 +82,7 @@ def check_fits(config: Config, prepared: PreparedData) -> None:
     _check_lengths(config, prepared)
     tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
     sizes = [tokenizer.vocabulary_size for tokenizer in tokenizers]
-    # Also of the same size, other tokens can't share a vector.
+    # Other tokens can't share vectors, even if there are equally many.
     if config.model.tied_embeddings == "all" and (
         tokenizers[0].tokens() != tokenizers[1].tokens()
     ):
@@ -116,7 +116,7 @@ def require_same_data(run: Run, prepared: PreparedData) -> None:
     """Refuses data that a run didn't begin with.
 
     Raises:
-        InputError: they differ in their text or their tokenizers.
+        InputError: the text or the tokenizers differ.
     """
     same = prepared.fingerprint == run.manifest["data"]["fingerprint"]
     for side in ("source", "target"):
@@ -134,7 +134,7 @@ def require_same_data(run: Run, prepared: PreparedData) -> None:
 def check_continues(
     config: Config, prepared: PreparedData, initial: Run | None
 ) -> None:
-    """Refuses a run that another run's weights don't fit.
+    """Refuses a run that the initial weights don't fit.
 
     Args:
         config: `Config` of the new run.
@@ -142,8 +142,8 @@ def check_continues(
         initial: `Run` to start from, or None.
 
     Raises:
-        InputError: the tokenizers or the models differ, or there is no run
-            and an option is about its weights.
+        InputError: the tokenizers or the models differ; or `initial` is None,
+            but an option refers to its weights.
     """
     if initial is None:
         if config.training.initial_fraction:

@@ -1,4 +1,4 @@
-"""A run: a folder that describes itself and needs nothing from outside.
+"""A run: a self-contained folder with all parts of a trained model.
 
 RUN/
   config.yaml                 the configuration as resolved
@@ -13,8 +13,8 @@ RUN/
   history.jsonl               a line per epoch
   lock                        held by the process that trains it
 
-The manifest has an id that no other run has; weights, checkpoint and history
-have it, too.
+The manifest has an id that is unique to the run; weights, checkpoint and
+history have it, too.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The run's own identifier, which no other run has."""
+        """The run's unique identifier."""
         return self.manifest["id"]
 
     @classmethod
@@ -125,10 +125,10 @@ class Run:
             config: model, training and decoding; the data's part is
                 replaced by what the data was prepared with.
             prepared: `PreparedData`.
-            initial: a run of the same tokenizers, or fewer tokens, and the
-                same model, but for the numbers of layers, whose best weights
-                are copied to start from (`copy_to_other_shape`); None: random
-                weights.
+            initial: a run whose best weights training starts from; None: random
+                weights. It has the same tokenizers or fewer tokens, and the
+                same model but for the numbers of layers
+                (`copy_to_other_shape`).
 
         Raises:
             InputError: the folder isn't empty, or the data can't
@@ -136,8 +136,8 @@ class Run:
         """
         folder = pathlib.Path(folder)
         config = for_this_machine(config)
-        # What the tokenizers decide comes first: data with those of the run
-        # that it starts from may fit.
+        # Tokenizers are checked first: with those of `initial`, the data may
+        # also pass the other checks.
         check_continues(config, prepared, initial)
         check_fits(config, prepared)
         config = dataclasses.replace(config, data=prepared.config)
@@ -187,11 +187,11 @@ class Run:
         return cls(folder, config, manifest, (source, target))
 
     def build_model(self, **training_options: Any) -> keras.Model:
-        """A new model of the run's shape and precision, not trained.
+        """Builds an untrained model of the run's shape and precision.
 
         Args:
             training_options: `micro_batches` of `build_transformer`, which
-                matters in training alone.
+                only matters in training.
         """
         head = self.manifest.get(ALIGNMENT_HEAD)
         policy = keras.config.dtype_policy()
@@ -227,20 +227,21 @@ class Run:
         """Refuses a file that can't hold the weights of the run's model.
 
         Args:
-            path: of weights or a checkpoint, which is there.
+            path: an existing file of weights, or checkpoint.
 
         Raises:
-            InputError: it is too small for what the configuration says.
+            InputError: it is too small for the configured model.
         """
         model = self.config.model
         least = model.least_parameters(*self._sizes)
         require_size(path, least, model.computed_numbers)
 
     def load_weights(self, weights: str, model: keras.Model) -> None:
-        """Puts weights into a model of the run's shape.
+        """Loads weights into a model of the run's shape.
 
         Raises:
-            InputError: none there, damaged, of another shape or another run.
+            InputError: they are missing, damaged, of another shape or another
+                run's.
         """
         self.check_weights(weights)
         load_weights(self.weights_path(weights), model)
@@ -264,14 +265,15 @@ class Run:
         scores: Mapping[str, float],
         averaged_epochs: int | None = None,
     ) -> None:
-        """Replaces weights, with notes beside them.
+        """Replaces a file of weights and its notes.
 
         Args:
-            model: whose weights they are.
-            weights: their name.
-            epoch: int, counted from 1, at the end of which they stood.
-            scores: `{name: float}`, what was measured of them.
-            averaged_epochs: of how many epochs they are the mean, if so.
+            model: the model whose weights are saved.
+            weights: name of the weights.
+            epoch: int, counted from 1, at whose end they are saved.
+            scores: `{name: float}`, their scores.
+            averaged_epochs: number of epochs that they are the mean of, or
+                None.
         """
         notes: dict = {"run": self.id, "epoch": epoch}
         notes["scores"] = _finite(scores)
@@ -281,7 +283,7 @@ class Run:
 
     @hosts.by_chief
     def promote_average(self) -> None:
-        """Makes the average of epochs the best: weights, notes, scores."""
+        """Makes the average of epochs the best weights, with its scores."""
         path = self.weights_path("average")
         notes = read_notes(path)
         del notes["sha256"]
@@ -295,7 +297,7 @@ class Run:
         return weights_path(self.folder / "weights", weights)
 
     def record_scores(self, name: str, scores: dict) -> None:
-        """Replaces the scores of that name in the manifest.
+        """Replaces the scores of a name in the manifest.
 
         Args:
             name: "best" for those of the best epoch, else of a test set.
@@ -338,7 +340,7 @@ class Run:
 
 
 def _finite(scores: Mapping) -> dict:
-    """Scores without those that are NaN or infinite, which JSON hasn't."""
+    """Scores without NaN and infinite ones, which JSON can't represent."""
     return {
         name: score
         for name, score in scores.items()
@@ -349,11 +351,11 @@ def _finite(scores: Mapping) -> dict:
 def new_manifest(
     fingerprint: str, counts: dict, *tokenizers: Tokenizer
 ) -> dict:
-    """The manifest of a run that begins; no scores yet.
+    """The manifest of a new run, without scores.
 
     Args:
         fingerprint: of the data.
-        counts: its pairs, by split.
+        counts: its numbers of pairs, by split.
         tokenizers: of the source and of the target.
     """
     return {
@@ -373,10 +375,10 @@ def new_manifest(
 
 
 def _alignment_head(config, initial) -> list[int] | None:
-    """The layer and the head that align, or did so in `initial`.
+    """The layer and head that are trained to align, or were in `initial`.
 
-    Of the last layer but one, whose attention comes nearest to alignments also
-    where nothing guides it (Garg et al. 2019, section 4.1).
+    A head of the last layer but one, whose attention is closest to alignments
+    even without guidance (Garg et al. 2019, section 4.1).
     """
     if config.training.guided_alignment:
         return [max(config.model.num_decoder_layers - 2, 0), 0]
@@ -422,12 +424,12 @@ def _is_of_a_run(manifest):
 
 
 def _new_tokens(old, new) -> list[list[int]]:
-    """The ids in `old` of what each further token of `new` is made of."""
+    """For each token that `new` adds, the ids of its pieces in `old`."""
     return old.pieces_of_tokens(new.tokens()[old.vocabulary_size :])
 
 
 def _copy_initial(initial, run, folder) -> dict:
-    """Copies a run's best weights to a new one, made in `folder`.
+    """Copies a run's best weights to a new run, written to `folder`.
 
     Returns their entry in the manifest of `run`.
     """

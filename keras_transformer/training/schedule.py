@@ -17,9 +17,9 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     `factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)`,
     where `step` counts from 1: the notebooks' Noam rate. Keras passes the
-    number of updates already made, so the first update asks for 0 and gets
-    the rate of step 1, never 0. With gradient accumulation Keras passes the
-    number of batches, of which `accumulation_steps` make an update.
+    number of updates done so far, so the first update passes 0 and gets the
+    rate of step 1, not a rate of 0. With gradient accumulation Keras passes the
+    number of batches, of which `accumulation_steps` are one update.
 
     With `cooldown_steps` that rate is multiplied by a factor that falls
     linearly in the last of `num_steps` updates, from 1 to 1 / cooldown_steps,
@@ -31,9 +31,9 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: int, updates until the peak.
         factor: float, scales the whole curve.
         accumulation_steps: int, the optimizer's
-            `gradient_accumulation_steps`, 1 without.
+            `gradient_accumulation_steps`; 1 if there is none.
         num_steps: int, updates of the whole training, for the cooldown.
-        cooldown_steps: int, how many of them are the cooldown; 0: none.
+        cooldown_steps: int, updates of the cooldown; 0: none.
 
     Raises:
         ValueError: `d_model` or `warmup_steps` is below 1, or

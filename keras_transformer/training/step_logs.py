@@ -1,7 +1,7 @@
-"""Logs of steps, read from the device no oftener than they are looked at.
+"""Logs of steps, read from the device only when they are used.
 
-To read a number the host waits until the device has computed it; before it
-has handed out the next step the device then has nothing to do.
+To read a number the host waits until the device has computed it; the device is
+then idle until the host has dispatched the next step.
 """
 
 import collections
@@ -10,18 +10,18 @@ from typing import Any
 
 import keras
 
-# Steps handed out to the device that may not have ended.
+# Steps dispatched to the device that may be unfinished.
 _STEPS_AHEAD = 4
 
 
 class StepLogs(Mapping):
-    """The logs of a step, read when the first of them is asked for.
+    """The logs of a step, read when the first of them is accessed.
 
     To be read before the next step begins.
 
     Args:
-        scores: `{name: number}`, numbers that may be the device's.
-        readings: gives more of them, when called.
+        scores: `{name: number}`; numbers may be arrays on the device.
+        readings: returns further logs when called.
     """
 
     def __init__(self, scores: Mapping, readings: Callable[[], dict]) -> None:
@@ -46,11 +46,11 @@ class StepLogs(Mapping):
 
 
 class UnreadLogs(keras.callbacks.CallbackList):
-    """Callbacks that get the logs of a step as JAX's arrays, unread.
+    """A callback list that passes on the logs of a step as JAX arrays, unread.
 
-    Keras' own list reads them after each step. Here the host runs ahead of
-    the device, by few steps: a signal, a full memory and a damaged shard are
-    told soon, and inputs don't pile up.
+    Keras' own list reads them after each step. Here the host runs ahead of the
+    device, but only by a few steps: so a signal, exhausted memory or a damaged
+    shard is reported soon, and inputs don't pile up.
 
     Takes the arguments of `keras.callbacks.CallbackList`.
     """
@@ -70,7 +70,7 @@ class UnreadLogs(keras.callbacks.CallbackList):
             callback.on_test_batch_end(batch, logs)
 
     def _wait(self, logs):
-        """Waits until only few of the steps handed out haven't ended."""
+        """Waits until only a few of the dispatched steps are unfinished."""
         self._under_way.append(logs["loss"])
         if len(self._under_way) > _STEPS_AHEAD:
             self._under_way.popleft().block_until_ready()

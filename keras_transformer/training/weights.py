@@ -1,4 +1,4 @@
-"""Files of weights, each with notes that show whether it is whole.
+"""Files of weights, each with notes by which damage is found.
 
 `NAME.weights.h5` has a `NAME.json` beside it: epoch, scores, the run's id, and
 the SHA-256 of the file.
@@ -26,14 +26,14 @@ from keras_transformer.system.files import (
 _NAMES = "best", "last", "average"
 _SUFFIX = ".weights.h5"
 _HDF5_ERRORS = (OSError, ValueError, KeyError, TypeError, RuntimeError)
-LARGEST_TABLE = 1 << 28  # bytes that are computed for a file of any size
+LARGEST_TABLE = 1 << 28  # bytes that may be computed however small the file
 _SAID = 200  # characters of an error that are repeated
-# What HDF5 and Keras add to each weight, groups included, is less.
+# More than HDF5 and Keras add to each weight, groups included.
 _HDF5_BYTES = 8192
 
 
 def require_name(weights: str | None) -> None:
-    """Refuses a name of weights that no finished epoch leaves to translate by.
+    """Refuses names of weights that a run can't translate by.
 
     Args:
         weights: a name; None: the default.
@@ -85,7 +85,7 @@ def copy_weights(
 
 
 def load_weights(path: pathlib.Path, model: keras.Model) -> None:
-    """Puts saved weights into a model of the same shape, compiled or not.
+    """Loads saved weights into a model of the same shape, compiled or not.
 
     Args:
         path: `weights_path`, which `check_weights` accepts.
@@ -94,7 +94,7 @@ def load_weights(path: pathlib.Path, model: keras.Model) -> None:
     Raises:
         InputError: the weights don't fit the model, or can't be read.
     """
-    # Keras passes over tensors that the model has no weights for.
+    # Keras ignores tensors that the model has no weights for.
     with _opened(path) as file:
         count = len(_tensors(file))
     if count != len(model.weights):
@@ -115,7 +115,7 @@ def load_weights(path: pathlib.Path, model: keras.Model) -> None:
 
 
 def check_weights(path: pathlib.Path) -> None:
-    """Refuses a file that is missing, or isn't what was written.
+    """Refuses a file that is missing or damaged.
 
     Args:
         path: `weights_path`.
@@ -143,12 +143,12 @@ def check_weights(path: pathlib.Path) -> None:
 
 
 def require_size(path: pathlib.Path, least: int, computed: int) -> None:
-    """Refuses a file that is too small for a model, before that is built.
+    """Refuses a file that is too small for a model, before it is built.
 
     Args:
-        path: of weights that are there, float32 and not compressed.
-        least: parameters that the model has at least.
-        computed: float32 numbers of its largest table that is no parameter.
+        path: an existing file of weights, float32 and not compressed.
+        least: a lower bound of the model's number of parameters.
+        computed: float32 numbers in the largest table that isn't a parameter.
 
     Raises:
         InputError: names the file.
@@ -180,13 +180,13 @@ def remove_weights(path: pathlib.Path) -> None:
 
 
 def file_size(model: keras.Model) -> int:
-    """More bytes than the file of a model's weights takes."""
+    """An upper bound of the bytes that a file of a model's weights takes."""
     sizes = [4 * math.prod(weight.shape) for weight in model.weights]
     return sum(sizes) + _HDF5_BYTES * (len(sizes) + 1)
 
 
 def _bare(model):
-    """A view of the same layers that is not compiled."""
+    """A model of the same layers that isn't compiled."""
     return keras.Model(model.inputs, model.outputs)
 
 
@@ -216,9 +216,9 @@ def _digests(path, notes) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path):
-    """Opens a file of weights; errors of HDF5 become one line.
+    """Opens a file of weights; errors of HDF5 become an `InputError`.
 
-    Tensors that claim more bytes than the file has are damage, too.
+    Tensors that claim more bytes than the file has count as damage, too.
     """
     try:
         with h5py.File(path) as file:
