@@ -1,1 +1,1 @@
-"""Inference: the trained model, its weights fused, as a step with a cache."""
+"""Inference: a trained model with fused weights, as a step with a cache."""

@@ -1,10 +1,10 @@
 """Cache of the keys and values of past steps, written in place, never moved.
 
-A beam search keeps picking other beams, and to gather the caches of all of
-them costs more than attending to them. Here step `t` of beam `k` is written
-to slot `t * K + k` of its sentence and stays there; what is reordered is a
-mask that says whose past a slot belongs to. The slots of a sentence are keys
-to its K queries, like the source in cross-attention, and are read once.
+A beam search reorders its beams in every step, and gathering their caches would
+cost more than attending to them. Here step `t` of beam `k` is written to slot
+`t * K + k` of its sentence and stays there; only a mask is reordered, which has
+the slots in the past of each beam. The slots of a sentence are keys for its K
+queries, like the source in cross-attention, and are read once.
 
 Axes: Y layers, B sentences, K beams, N heads, H head width, D = N * H model
 width, T steps of the cache's capacity, S source. The cache's rows: G rows
@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 # Added to the score of a key that must not be attended to. Finite, so that
-# a row all of whose keys are masked stays a number.
+# a row whose keys are all masked doesn't become NaN.
 MASKED = -1e9
 
 
@@ -30,9 +30,9 @@ class Cache(NamedTuple):
     D; with more they are split (see `cached_attention`).
 
     Attributes:
-        past: `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and values
-            of each layer's self-attention in turn, in the dtype of the
-            weights, like the source's.
+        past: `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and values of
+            the self-attention of one layer after another. Their dtype is that
+            of the weights, as for the source's.
         mask: float32 `(1, 1, T)` or `(B, 1, K, T * K)`, 0 where a slot
             belongs to the past of a beam, MASKED elsewhere.
         source_keys: `(Y, B, S, D)` or `(Y, B, N, H, S)`.
@@ -48,7 +48,7 @@ class Cache(NamedTuple):
 
 
 class CacheWriter:
-    """Writes one step of each layer; where to is computed once for all.
+    """Writes one step of each layer, by indices that are computed once.
 
     Args:
         past: `Cache.past` before the step, `(2 Y, B * G, T, W)`.
@@ -57,7 +57,7 @@ class CacheWriter:
         layers: Y.
 
     Attributes:
-        past: as the layer before left it.
+        past: `Cache.past` after the last write.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class CacheWriter:
     def write(self, layer: int, new: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Writes the keys and values of a layer, in place.
 
-        A scatter or a `where` would copy the whole cache at every step.
+        A scatter or a `where` would copy the whole cache in every step.
 
         Args:
             layer: int.
@@ -96,7 +96,7 @@ class CacheWriter:
             v=tf.reshape(new, [-1, self._width]),  # (B * 2 * G, W)
         )
         self.past = tf.reshape(self._flat, self._shape)  # (2 Y, B * G, T, W)
-        # No copies: the parts of a first axis share its storage.
+        # No copies: parts along the first axis share its storage.
         parts = tf.unstack(self.past, 2 * len(self._indices))
         return parts[2 * layer], parts[2 * layer + 1]
 
@@ -106,9 +106,8 @@ def empty_past(
 ) -> tf.Tensor:
     """Zeros that a `CacheWriter` may write to.
 
-    Each call's own: equal constants would be merged into one tensor by the
-    graph's optimizer, and what is written in place to one would appear in the
-    other.
+    A new tensor for each call: the graph's optimizer would merge equal
+    constants, and what is written in place to one would appear in the other.
 
     Args:
         shape: `(2 Y, B * G, T, W)`, the first and the last of them ints.
@@ -135,7 +134,7 @@ def unmask_step(mask: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
 
 
 def reorder(cache: Cache, parents: tf.Tensor) -> Cache:
-    """The past of beam `k` becomes that of beam `parents[:, k]`.
+    """Makes the past of beam `k` that of beam `parents[:, k]`.
 
     Args:
         parents: int32 `(B, K)`.
@@ -159,7 +158,7 @@ def take(cache: Cache, indices: tf.Tensor, num_heads: int) -> Cache:
     rows = tf.reshape(rows, [-1])  # (B' * G,)
     return Cache(
         past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * G, T, W)
-        # What follows is as in `cache`, with B' for B.
+        # The other shapes are as in `cache`, with B' for B.
         mask=cache.mask if joined else tf.gather(cache.mask, indices),
         source_keys=tf.gather(cache.source_keys, indices, axis=1),
         source_values=tf.gather(cache.source_values, indices, axis=1),

@@ -1,11 +1,11 @@
-"""Cached attention: one step's queries, in the two layouts fastest for it.
+"""Cached attention for the queries of one step, in the two fastest layouts.
 
 `SplitHeadAttention`, for several beams, is attention as in the paper: a small
-product for each sentence and head. `JoinedHeadAttention`, for one beam, would
-have products of a single row; it does all heads of a sentence in one product
-instead, with a query whose row for head `n` is zero but for that head's
-columns. N times the arithmetic, yet a sixth of the time, since keys and values
-lie as they came from their projection and are written and read in rows of D.
+product for each sentence and head. For one beam these products would have a
+single row. `JoinedHeadAttention` instead computes all heads of a sentence in
+one product, with a query whose row for head `n` is zero except in that head's
+columns. This is N times the arithmetic in a sixth of the time, since keys and
+values keep the layout of their projection: rows of D to write and to read.
 
 Axes: Y layers, B sentences, K beams, R = B * K rows, N heads, H head width,
 D = N * H model width, T steps of the cache's capacity, S source, L keys.
@@ -39,7 +39,7 @@ class SplitHeadAttention:
         """The cache before the first step.
 
         Args:
-            kv: `(B, S, 2, Y, D)`, those of the source.
+            kv: `(B, S, 2, Y, D)`, keys and values of the source.
             source_ids: int32 `(B, S)`.
             max_steps: int or int scalar tensor, T.
         """
@@ -60,7 +60,7 @@ class SplitHeadAttention:
     def split_kv(self, kv: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Keys `(Y, B, N, H, S)` and values `(Y, B, N, S, H)`.
 
-        As the products read them, transposed once for all steps.
+        Transposed once for all steps, to the layouts that the products read.
         """
         _, length, _, layers, _ = shape_of(kv)
         shape = [-1, length, 2, layers, self._num_heads, self._head_width]
@@ -71,7 +71,7 @@ class SplitHeadAttention:
         )
 
     def split(self, projected: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The query, and what is written to the cache.
+        """The query, and the keys and values to write to the cache.
 
         Args:
             projected: `(R, 3 D)`.
@@ -132,7 +132,7 @@ class SplitHeadAttention:
 
 
 class JoinedHeadAttention:
-    """Keys and values in rows of all heads joined, for one beam.
+    """Keys and values in rows of all heads, for one beam.
 
     Args:
         num_heads: N.
@@ -164,7 +164,7 @@ class JoinedHeadAttention:
         )
 
     def split(self, projected: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The query `(B, D)`, and what is written to the cache `(B, 2 D)`."""
+        """The query `(B, D)`, and keys and values for the cache `(B, 2 D)`."""
         # (B, D) and (B, 2 D)
         return tf.split(projected, [self._width, 2 * self._width], axis=1)
 
@@ -191,13 +191,15 @@ class JoinedHeadAttention:
         return context, weights
 
     def _attend(self, query, keys, values, mask):
-        """`(B, D)`, `(B, L, D)`, `(B, L, D)`, `(B or 1, 1, L)` to context
-        `(B, D)` and weights `(B, N, L)`."""
+        """Context `(B, D)` and weights `(B, N, L)`.
+
+        From `(B, D)`, `(B, L, D)`, `(B, L, D)` and `(B or 1, 1, L)`.
+        """
         queries = self._own_columns(query)  # (B, N, D)
         # (B, N, D) and (B, N, L)
         mixed, weights = attend(queries, keys, values, mask, transposed=False)
-        # Row n attended with all columns, of which head n's are its own: of
-        # the N * N blocks of H columns every (N + 1)-th.
+        # Row n has all columns of the values, of which those of head n are
+        # kept: of the N * N blocks of H columns every (N + 1)-th.
         blocks = [-1, self._num_heads**2, self._head_width]
         own = np.arange(self._num_heads) * (self._num_heads + 1)
         context = tf.reshape(mixed, blocks)  # (B, N * N, H)
@@ -206,12 +208,12 @@ class JoinedHeadAttention:
         return context, weights
 
     def _own_columns(self, query):
-        """`(B, D)` to `(B, N, D)`: row `n` is zero but for head n's columns."""
+        """`(B, D)` to `(B, N, D)`: row `n` is zero outside head n's columns."""
         rows = tf.expand_dims(query, 1)  # (B, 1, D)
         if query.dtype.size > 2:
             return rows * tf.constant(self._own, query.dtype)
-        # By bits, since a product of bfloat16 takes twice the time: a mask of
-        # ones in binary, or of zeros.
+        # Masks bits, all ones or all zeros, since a product of bfloat16 takes
+        # twice the time.
         mask = tf.constant(-self._own, tf.int16)  # (N, D)
         rows = tf.bitcast(rows, tf.int16)
         return tf.bitcast(tf.bitwise.bitwise_and(rows, mask), query.dtype)
@@ -231,7 +233,7 @@ def attend(
         keys: `(..., L, H)`, or `(..., H, L)` if `transposed`.
         values: `(..., L, H)`.
         mask: float32, added to the scores, broadcasts to `(..., K, L)`.
-        transposed: whether the keys are.
+        transposed: whether the keys are transposed.
 
     Returns:
         context `(..., K, H)` and weights float32 `(..., K, L)`.
@@ -264,7 +266,7 @@ def source_mask(source_ids: tf.Tensor) -> tf.Tensor:
 
 
 def additive_causal_mask(length: int | tf.Tensor) -> tf.Tensor:
-    """float32 `(length, length)`, MASKED where a key lies in the future."""
+    """float32 `(length, length)`, MASKED where a key is in the future."""
     positions = tf.range(length)
     return tf.where(positions > positions[:, tf.newaxis], MASKED, 0.0)
 

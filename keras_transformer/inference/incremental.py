@@ -1,4 +1,4 @@
-"""Incremental Transformer: a model one token at a time, as searches call it.
+"""Incremental Transformer: runs a model one token at a time, for searches.
 
 Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
 width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
     Attributes:
         logits: float32 `(B, K, V)`, of the next token.
-        cache: for the next step; of an ensemble, those of its models.
+        cache: for the next step; in an ensemble, the caches of its models.
     """
 
     logits: tf.Tensor
@@ -52,36 +52,38 @@ class Step(NamedTuple):
 class IncrementalTransformer(Sublayers):
     """A trained model as the functions that a search calls.
 
-    Not a `tf.Module`: it holds its weights as variables of its own, fused
-    (see `parameters`), and an export tracks those that its graphs read.
+    Not a `tf.Module`: it has its own variables, with fused weights (see
+    `parameters`), and an export tracks those that its graphs read.
 
-    A language model has no source: source ids only tell how many texts.
+    A language model has no source: only the number of rows of source ids
+    matters.
 
     Args:
-        model: `keras.Model` that `build_transformer` or `build_language_model`
-            made.
+        model: `keras.Model` from `build_transformer` or
+            `build_language_model`.
         dtype: of the weights, the matrix products and the cache. Softmax,
             norms, the residual stream and the logits are float32. bfloat16
             halves the weights' memory, and is about twice as fast on
             processors that multiply it; on others it is no faster, and each
-            product is cut off after 8 binary digits, not rounded: twice the
-            error. int8: products with weights are of 8-bit integers, in graphs
-            alone, the rest in whichever of the two the processor does best.
+            product is truncated to 8 binary digits, not rounded: twice the
+            error. int8: products with weights are of 8-bit integers, which
+            only works in graphs; the rest is in the one of the two other types
+            that is faster on the processor.
         align: whether `predict` returns attention to the source: that of the
             model's `alignment_head`, else the mean over the heads of the last
-            layer but one, whose weights come nearest to word alignments (Garg
+            layer but one, whose weights are closest to word alignments (Garg
             et al. 2019, section 4.1).
         limits: with int8, the largest input of each product, from
-            `exporting.writer.precision`; None: found for each row.
-        partial_output: whether `output` can be asked for; with int8 this
-            takes the memory of another output layer, in float32.
+            `exporting.writer.precision`; None: computed for each row.
+        partial_output: with int8, whether `output` may be called, which takes
+            the memory of another output layer in float32.
 
     Raises:
-        InputError: int8 on a machine that can't, or `align` without a source.
+        InputError: int8 on a machine without it, or `align` without a source.
 
     Attributes:
         parameters: `Parameters`, kernels as `tf.Variable`.
-        max_length: positions of the target that the model has.
+        max_length: number of the target's positions.
         vocabulary_size: V.
     """
 
@@ -132,14 +134,14 @@ class IncrementalTransformer(Sublayers):
         return f"IncrementalTransformer({vocabulary}, width {self._width})"
 
     def refresh(self, model: keras.Model) -> None:
-        """Takes over the weights of a model that was trained further.
+        """Assigns the weights of a model that was trained further.
 
-        Not with int8: its kernels are packed once.
+        Not with int8, whose kernels are packed only once.
         """
         assign(self.parameters, read_parameters(model))
 
     def encode(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """The encoder's output; where norms are fused, without their scale.
+        """The encoder's output, without scale and shift of a fused final norm.
 
         Args:
             source_ids: int32 `(B, S)`, padded with 0.
@@ -178,7 +180,7 @@ class IncrementalTransformer(Sublayers):
         )
 
     def output(self, ids: tf.Tensor) -> Projection:
-        """The output layer of some tokens alone, for `step`.
+        """The output layer for some tokens, to pass to `step`.
 
         Args:
             ids: int32 `(U,)`.
@@ -198,11 +200,10 @@ class IncrementalTransformer(Sublayers):
 
         Args:
             ids: int32 `(B, K)`, the tokens at that position.
-            cache: what `start` or the step before returned. It is written to:
-                to go on from it twice, copy its tensors first.
+            cache: from `start` or the previous step. It is written to in place:
+                to continue from it twice, copy its tensors first.
             position: int32 scalar, 0 for the start token.
-            output: the output layer of the tokens that are scored; None: of
-                all.
+            output: the output layer of the tokens to score; None: all tokens.
         """
         beam_size = ids.shape[1]
         attention = self._attention(beam_size)
@@ -210,8 +211,8 @@ class IncrementalTransformer(Sublayers):
         x = tf.gather(embedding.tokens, tf.reshape(ids, [-1]))  # (R, D)
         x += tf.gather(embedding.positions, position)  # (R, D)
         mask = unmask_step(cache.mask, position)
-        # Of each layer (B, S, D), or (B, N, H, S) and (B, N, S, H). No copies:
-        # the parts of a first axis share its storage.
+        # For each layer (B, S, D), or (B, N, H, S) and (B, N, S, H). No copies:
+        # parts along the first axis share its storage.
         layers = len(self.parameters.decoder)
         source_keys = tf.unstack(cache.source_keys, layers)
         source_values = tf.unstack(cache.source_values, layers)
@@ -246,9 +247,10 @@ class IncrementalTransformer(Sublayers):
 
         Returns:
             logits float32 `(B, T, V)` of the token after each, and the
-            attention of that token, float32 `(B, T, S)`, None unless asked
-            for. Where a head was guided, it is that with which the token is
-            read; END, which isn't, has that of the token before.
+            attention of that token, float32 `(B, T, S)`, or None without
+            `align`. With an `alignment_head` it is the attention of the
+            position that reads the token; END, which isn't read, has that of
+            the token before.
         """
         source_ids = self._seen_source(source_ids)
         _, length = shape_of(target_ids)
@@ -286,9 +288,9 @@ class IncrementalTransformer(Sublayers):
         return caches.take(cache, indices, self._num_heads)
 
     def _seen_source(self, source_ids):
-        """Source ids, START and END as PAD where the model sees none.
+        """Replaces START and END by PAD if the model doesn't attend to them.
 
-        The rule of `layers.seen_source`, in TensorFlow on every backend.
+        Does the same as `layers.seen_source`, in TensorFlow on every backend.
         """
         seen = source_ids
         if not self._source_end:
@@ -301,7 +303,7 @@ class IncrementalTransformer(Sublayers):
         return seen
 
     def _attend_to_source(self, x, layer, attention, source):
-        """Adds a layer's cross-attention to `x`, if it has any; its weights."""
+        """Adds a layer's cross-attention, if any; also returns its weights."""
         sublayer = layer.cross_attention
         if sublayer is None:
             return x, None
@@ -310,13 +312,16 @@ class IncrementalTransformer(Sublayers):
         return self._output(x, context, sublayer), weights
 
     def _alignment(self, weights):
-        """What aligns of a layer's attention: `(B, N, T, S)` to `(B, T, S)`."""
+        """The part of a layer's attention that aligns.
+
+        From `(B, N, T, S)` to `(B, T, S)`.
+        """
         if self._alignment_head is None:
             return tf.reduce_mean(weights, axis=1)
         return weights[:, self._alignment_head]
 
     def _logits(self, x, output=None):
-        """The decoder's output, normalised, times the vocabulary, float32."""
+        """Normalises the decoder's output and projects it to float32 logits."""
         x, logits, scaled = self._normalized_by(
             x, self.parameters.decoder_norm, output or self.parameters.logits
         )
@@ -329,7 +334,7 @@ class IncrementalTransformer(Sublayers):
         rows, length = shape_of(source_ids)
         layers = len(self.parameters.decoder)
         if not self._has_source:
-            # One position, of which nothing is read.
+            # One position, which isn't read.
             shape = [rows, 1, 2, layers, self._width]
             return tf.zeros(shape, self._cache_dtype)
         # (B * S, 2 * Y * D)
@@ -344,7 +349,7 @@ class IncrementalTransformer(Sublayers):
 
 
 def _of_next(attention, ids):
-    """The attention `(B, T, S)` of the token after each; the last has its own.
+    """The attention of the token after each; the last token keeps its own.
 
     Args:
         attention: float32 `(B, T, S)`.

@@ -1,12 +1,12 @@
 """8-bit products: weights as integers, multiplied by activations as integers.
 
-Each column of a kernel has a scale of its own. Activations have one for each
-row, computed on the way (dynamic), or one for each product, known from
-measuring what reaches it (static, see `exporting.writer.precision`). Integers
-of static products are unsigned, with 128 for 0: adding 128 and cutting off is
-the cheapest way to round, and what it adds to the sums is taken out of the
-bias. What a ReLU gives is never below 0 and goes from one product into the
-next without leaving 8 bits.
+Each column of a kernel has its own scale. Activations have a scale for each
+row, computed at run time (dynamic), or one for each product, from measured
+inputs (static, see `exporting.writer.precision`). Integers of static products
+are unsigned, with 128 for 0: adding 128 and truncating is the cheapest way to
+round, and what this adds to the sums is subtracted from the bias. The outputs
+of a ReLU are never negative, and go from one product into the next as 8-bit
+integers.
 
 References: Jacob et al. 2018, https://arxiv.org/abs/1712.05877, section 2;
 Bhandare et al. 2019, https://arxiv.org/abs/1906.00532, for Transformers.
@@ -25,13 +25,12 @@ from keras_transformer.errors import InputError
 from keras_transformer.inference.weight_fusion import Parameters, Projection
 from keras_transformer.system.machine import has_avx2
 
-# TensorFlow's, internal: it has no function in Python, and no promise of
-# staying as it is.
+# Internal to TensorFlow, which has no Python function for it and may change it.
 OPERATION = "_QuantizedMatMul"
-# Where `scripts/test_servers.sh` has seen it work.
+# Versions in which `scripts/test_servers.sh` has tested it.
 TENSORFLOW_VERSIONS = ("2.19", "2.20", "2.21")
 INSTRUCTIONS = ("AVX512_VNNI", "AVX_VNNI")
-_STEPS = 127  # of a sign
+_STEPS = 127  # integers of each sign
 _ZERO = 128  # the integer that stands for 0 in static products
 
 
@@ -39,15 +38,16 @@ class QuantizedProjection(NamedTuple):
     """`x @ kernel + bias` in 8 bits.
 
     Attributes:
-        kernel: int8 `(I, O)`; of variables qint8, the only variable.
-        largest: float32 `(O,)`, what 127 stands for in each column, where
-            inputs are integers.
-        bias: float32 `(O,)`, less what 128 for 0 adds.
-        scale: what inputs are multiplied by before they are rounded; 1: they
-            come so; None: each row has its own.
-        limit: the largest absolute input; beyond it inputs are cut off. None:
-            nothing is.
-        rectified: whether inputs are a ReLU's, and come as integers.
+        kernel: int8 `(I, O)`; after `as_variables` a qint8 variable, the only
+            variable of a projection.
+        largest: float32 `(O,)`, the value of 127 in each column, times that of
+            1 in the inputs unless rows have their own scales.
+        bias: float32 `(O,)`, less what the offset 128 of inputs adds.
+        scale: factor of inputs before they are rounded; 1: inputs are scaled
+            already; None: each row has its own.
+        limit: the largest absolute input, to which inputs are clipped; None:
+            they aren't.
+        rectified: whether inputs are outputs of a ReLU, as integers.
     """
 
     kernel: Any
@@ -79,7 +79,7 @@ def require_int8() -> None:
 def map_projections(
     parameters: Parameters, function: Callable[[str, Projection], Any]
 ) -> Parameters:
-    """Parameters with `function(name, projection)` for each projection.
+    """Replaces each projection by `function(name, projection)`.
 
     Names are paths, such as `decoder/0/feedforward/inner`.
     """
@@ -106,7 +106,7 @@ def quantize(
     Args:
         parameters: of arrays, as `read_parameters` returns them.
         limits: the largest absolute input of each projection, by name; None:
-            rows have scales of their own.
+            each row has its own scale.
         rectifies: whether a ReLU is between the two products of a
             feed-forward sublayer.
     """
@@ -117,17 +117,17 @@ def quantize(
         hidden = rectifies and name.endswith("feedforward/outer")
         quantized = _quantized(projection, limits[name], hidden)
         if name.endswith("attention/output"):
-            return quantized._replace(scale=1.0)  # It is in the values.
+            return quantized._replace(scale=1.0)  # See `_scale_values`.
         return quantized
 
     return map_projections(_scale_values(parameters, limits), convert)
 
 
 def _scale_values(parameters, limits):
-    """Values multiplied by what the product after attention wants.
+    """Scales the values of attention for the product after it.
 
-    Attention gives means of values, which then are as they would be if they
-    had been multiplied afterwards, in each step.
+    Attention returns means of values, so that scaling their projection once has
+    the same result as scaling the means in each step.
     """
 
     def scaled(projection, begin, end, name):
@@ -163,7 +163,7 @@ def _scale_values(parameters, limits):
 
 
 def _quantized(projection, limit=None, rectified=False):
-    """See `quantize`; inputs aren't multiplied yet."""
+    """Quantises one projection, whose inputs aren't scaled yet."""
     kernel = np.asarray(projection.kernel, np.float64)
     bias = np.asarray(projection.bias, np.float64)
     # A column of zeros has no largest.
@@ -176,8 +176,7 @@ def _quantized(projection, limit=None, rectified=False):
     elif limit is not None:
         scale = _STEPS / limit
         largest = largest / scale
-        # Of the products' integers 128 times the sum of each column is the
-        # shift's.
+        # The offset of inputs adds 128 times the sum of each column.
         bias = bias - _ZERO * integers.sum(axis=0) * (largest / _STEPS)
     return QuantizedProjection(
         integers.astype(np.int8),
@@ -190,7 +189,7 @@ def _quantized(projection, limit=None, rectified=False):
 
 
 def scale_of(projection: QuantizedProjection | Projection) -> float | None:
-    """The factor of a product's inputs; None: they aren't scaled."""
+    """The factor of a product's inputs; None: they aren't to be scaled."""
     if isinstance(projection, QuantizedProjection) and projection.scale != 1:
         return projection.scale
     return None
@@ -233,7 +232,7 @@ def quantized_relu(
     following: QuantizedProjection,
     scaled: bool = False,
 ) -> tf.Tensor:
-    """A product, rectified, as integers for the product after it.
+    """A product and a ReLU, as integers for the product after it.
 
     Args:
         x: float `(R, I)`.
@@ -259,7 +258,7 @@ def _integers(x, projection, scaled):
     x = tf.cast(x, tf.float32)
     if not scaled and (scale := scale_of(projection)):
         x *= scale
-    # A conversion cuts off what is behind the point.
+    # The cast truncates: 0.5 is added to round.
     x = tf.raw_ops.ClipByValue(
         t=x + scalar(_ZERO + 0.5),
         clip_value_min=scalar(1.0),
@@ -269,7 +268,7 @@ def _integers(x, projection, scaled):
 
 
 def _dynamic(x, projection, dtype, residual):
-    """The product with a scale for each row."""
+    """The product with a scale for each row of inputs."""
     x = tf.cast(x, tf.float32)
     # (R, 1); a row of zeros has no largest.
     largest = tf.reduce_max(tf.abs(x), axis=-1, keepdims=True) + 1e-12

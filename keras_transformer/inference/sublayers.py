@@ -1,4 +1,4 @@
-"""Sublayers of a model's layers, in the form in which a search computes them.
+"""Sublayers of a model's layers, as a search computes them.
 
 Axes: B sentences, N heads, H head width, D = N * H model width.
 """
@@ -30,7 +30,7 @@ class Sublayers:
             of the same shape.
     """
 
-    _cache_dtype: str  # of the subclass
+    _cache_dtype: str  # set by the subclass
 
     def __init__(self, layer: keras.layers.Layer) -> None:
         self._num_heads = layer.num_heads
@@ -42,7 +42,7 @@ class Sublayers:
         self._rectifies = layer.activation is keras.activations.relu
 
     def _self_attention(self, x, sublayer, mask, length):
-        """Adds self-attention of `x` `(B * length, D)` to it."""
+        """Adds self-attention to the stream `x` `(B * length, D)`."""
         projected = self._project(x, sublayer)  # (B * length, 3 D)
         heads = split_heads(projected, length, 3 * self._num_heads)
         query, keys, values = tf.split(heads, 3, axis=1)  # (B, N, length, H)
@@ -54,7 +54,7 @@ class Sublayers:
         return self._dense(*self._normalized(x, sublayer, sublayer.inputs))
 
     def _normalized(self, x, sublayer, projection):
-        """Input of the sublayer's first product: `x`, normalised if pre-norm.
+        """The input of a sublayer's first product, normalised if pre-norm.
 
         Returns:
             inputs `(rows, D)`, the product, and whether the inputs were
@@ -84,7 +84,7 @@ class Sublayers:
         return self._residual(x, y, outer, sublayer.norm)
 
     def _residual(self, x, y, projection, norm):
-        """The stream `x` and a product of `y`; with post-norm, normalised."""
+        """Adds a product of `y` to the stream `x`; normalises if post-norm."""
         if isinstance(projection, QuantizedProjection):
             x = quantized_dense(y, projection, residual=x)
         else:
@@ -92,7 +92,7 @@ class Sublayers:
         return x if self._pre_norm else self._layer_norm(x, norm)
 
     def _dense(self, x, projection, scaled=False):
-        """`x @ kernel + bias` in the kernel's dtype, or that of caches."""
+        """`x @ kernel + bias` in the kernel's dtype; with int8, the cache's."""
         if isinstance(projection, QuantizedProjection):
             dtype = self._cache_dtype
             return quantized_dense(x, projection, dtype, scaled=scaled)
@@ -101,12 +101,12 @@ class Sublayers:
         return tf.nn.bias_add(product, projection.bias)
 
     def _layer_norm(self, x, norm, scale=None):
-        """LayerNorm, or what fusion left of it; None leaves `x` as it is.
+        """LayerNorm, or the part of it that isn't fused.
 
         Args:
             x: float32 `(rows, D)`.
-            norm: `Norm` or None.
-            scale: float that the result is multiplied by; None: by nothing.
+            norm: `Norm`, or None to leave `x` as it is.
+            scale: float, factor of the result; None: not scaled.
         """
         if norm is None:
             return x

@@ -2,11 +2,11 @@
 
 What doesn't change from step to step is computed once, in float64: query, key
 and value become one product, all layers' keys and values of the source
-another, `1 / sqrt(H)` goes into the query, `sqrt(D)` into the embedding. With
-pre-norm and final norms the residual stream is read by norms alone; then each
-norm's scale and shift go into the product that follows it, and the mean is
-taken out of whatever is added to the stream. What is left of a LayerNorm is a
-division by the root mean square.
+another, `1 / sqrt(H)` is multiplied into the query, `sqrt(D)` into the
+embedding. With pre-norm and final norms, only norms read the residual stream.
+Then each norm's scale and shift are fused into the product that follows it, and
+the mean is subtracted from everything that is added to the stream. A division
+by the root mean square remains of a LayerNorm.
 
 Axes: I inputs, O outputs, D model width, H head width, V vocabulary,
 P positions.
@@ -36,8 +36,8 @@ class Projection(NamedTuple):
 class Norm(NamedTuple):
     """The part of a LayerNorm after the division by the root mean square.
 
-    `Norm(None, None)` is that division alone: RMS normalisation, what fusion
-    leaves of a LayerNorm. None takes its place where no norm exists.
+    `Norm(None, None)` is the division alone: RMS normalisation, which remains
+    of a LayerNorm after fusion. Where there is no norm, None takes its place.
 
     Attributes:
         scale: `(D,)` or None.
@@ -49,8 +49,10 @@ class Norm(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """Self-attention (`inputs` gives 3 D: query, key, value) or
-    cross-attention (`inputs` gives D: the query)."""
+    """Self-attention or cross-attention.
+
+    `inputs` projects to 3 D (query, key, value), or to D (query).
+    """
 
     norm: Norm
     inputs: Projection
@@ -66,7 +68,7 @@ class FeedForward(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One layer; the encoder's and language models' have no cross-attention."""
+    """A layer; encoders and language models have no cross-attention."""
 
     self_attention: Attention
     cross_attention: Attention | None
@@ -86,19 +88,19 @@ class Embedding(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """All of a model. A language model has no source, and no encoder.
+    """All of a model. A language model has no source and no encoder.
 
     Attributes:
         source: `Embedding`, or None.
         target: `Embedding`.
         encoder: `Layer`s.
-        encoder_norm: `Norm`, or None where there is no final norm.
-        source_kv: projects the encoder's output to the keys and
-            values of all decoder layers: `(D, 2 * layers * D)`, keys before
-            values. Or None.
+        encoder_norm: `Norm`, or None without a final norm.
+        source_kv: `Projection` of the encoder's output to the keys and values
+            of all decoder layers, `(D, 2 * layers * D)`, keys before values;
+            or None.
         decoder: `Layer`s.
-        decoder_norm: as `encoder_norm`.
-        logits: `(D, V)`.
+        decoder_norm: `Norm`, or None without a final norm.
+        logits: `Projection` to the vocabulary, `(D, V)`.
     """
 
     source: Embedding | None
@@ -122,15 +124,15 @@ def read_parameters(model: keras.Model) -> Parameters:
 
 
 def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
-    """The same as variables for a graph to read.
+    """Turns parameters into variables for a graph to read.
 
     Args:
-        parameters: of arrays.
-        dtype: of the kernels and biases, "float32" or "bfloat16", apart from
-            those of the logits. Norms and embeddings, which aren't multiplied,
-            are float32; int8 becomes qint8, as products take it. What else
-            such a product reads stays as it is: graphs hold constants, which
-            take less time in each step than variables.
+        parameters: `Parameters` of arrays.
+        dtype: of the kernels and biases, "float32" or "bfloat16", except for
+            those of the logits. Norms and embeddings, which are in no product,
+            are float32; int8 kernels become qint8, as products take them. The
+            other arrays of such a product stay arrays: in graphs they are
+            constants, which take less time in each step than variables.
     """
 
     def variable(values, kind):
@@ -151,7 +153,7 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
             kind = dtype
         return _rebuild(node, [convert(part, kind) for part in node])
 
-    # The search compares logits that differ by less than bfloat16 can tell.
+    # Searches compare logits that bfloat16 can't tell apart.
     logits = parameters.logits
     if isinstance(logits, Projection):
         logits = Projection(*map(convert, logits))
@@ -162,7 +164,7 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
 
 
 def assign(variables: Parameters, parameters: Parameters) -> None:
-    """Gives variables the values of a model that was trained further."""
+    """Assigns the values of a model that was trained further to variables."""
     for variable, values in zip(
         tf.nest.flatten(variables), tf.nest.flatten(parameters), strict=True
     ):
@@ -180,7 +182,7 @@ class _Reader:
     """Reads weights by their Keras paths and fuses them."""
 
     def __init__(self, model):
-        # Without the scopes in which the model was built.
+        # By paths without the scopes in which the model was built.
         self._weights = {
             weight.path[weight.path.rindex(f"{layer.name}/") :]: np.asarray(
                 keras.ops.convert_to_numpy(weight), np.float64
@@ -332,7 +334,7 @@ class _Reader:
         )
 
     def _embedding_name(self, name):
-        """The layer that does the work of the embedding `name`."""
+        """The name of the layer of an embedding, which may be a shared one."""
         return name if name in self._layers else "shared_embedding"
 
     def _tables(self, name):
@@ -354,7 +356,7 @@ def _join(projections):
 
 
 def _fuse_norm(norm, projection):
-    """A projection that does a norm's scaling, and what is left of the norm."""
+    """Fuses a norm's scale and shift into a projection; returns both."""
     kernel = norm.scale[:, np.newaxis] * projection.kernel
     bias = projection.bias + norm.shift @ projection.kernel
     return Projection(kernel, bias), Norm()
