@@ -1,10 +1,9 @@
-"""Operations that backends may have kernels of their own for.
+"""Operations for which backends may have their own kernels.
 
-Whoever calls one doesn't choose. Each function here is the reference, in
+Callers don't choose between them. Each function here is the reference, in
 `keras.ops`, which runs on every backend; `dispatch` has the table of kernels
-that go before it, and `ops.tensorflow` has TensorFlow's. Kernels agree with
-the reference but for rounding and, in dropout, for which random numbers are
-drawn.
+that run instead, from `ops.tensorflow` and `ops.jax`. Kernels agree with the
+reference except for rounding and, in dropout, for the random numbers.
 
 Axes: B batch, T target positions (queries), S source positions (keys), D
 width of inputs, E of outputs, H of a head, V vocabulary.
@@ -24,13 +23,13 @@ from keras_transformer.tensors import Tensor
 
 
 def refuse_float_mask(mask: Tensor | None) -> None:
-    """Refuses a mask of floats, which would hide what it means to keep.
+    """Refuses a mask of floats, which might hide the keys that it should keep.
 
-    Judged by its type alone, as in a graph there is nothing else: 0 and -inf
-    as booleans are the opposite of what they are when added to scores.
+    Decided by the dtype alone, as a graph has no values: 0 and -inf as booleans
+    are the opposite of what they are when added to scores.
 
     Raises:
-        ValueError: says how such a mask becomes one of booleans.
+        ValueError: the mask has a float dtype.
     """
     if mask is None:
         return
@@ -58,8 +57,8 @@ def dense(
         kernel: float `(D, E)`; `(E, D)` if `transposed`.
         bias: float `(E,)`, or None.
         transposed: bool.
-        kernel_gradient: bool, whether a gradient by the kernel will be asked
-            for. A kernel may then order the backward pass.
+        kernel_gradient: bool, whether the gradient of `kernel` will be needed.
+            A backend may then order the backward pass.
 
     Returns:
         float `(..., E)`.
@@ -79,18 +78,18 @@ def attention(
     seed_generator: keras.random.SeedGenerator | None = None,
     gradient: bool = False,
 ) -> Tensor:
-    """Attention: a mean of values, by weights that dropout thins out.
+    """Attention: a weighted mean of values, with dropout of the weights.
 
     Args:
         queries: float `(B, N, T, H)`, scaled.
         keys: float `(B, N, S, H)`.
         values: float `(B, N, S, H)`.
-        mask: bool, broadcasts to `(B, T, S)`, True keeps; None: all. Not
-            floats, see `refuse_float_mask`. A query
-            whose keys are all masked gets some mean of their values.
-        rate: float, the fraction of weights that is dropped; 0: none.
-        seed_generator: as of `dropout`; not used with a rate of 0.
-        gradient: bool, whether gradients will be asked for.
+        mask: bool, broadcasts to `(B, T, S)`, True keeps; None: all are kept.
+            Not floats, see `refuse_float_mask`. A query whose keys are all
+            masked gets some mean of their values.
+        rate: float, the fraction of weights to drop; 0: none.
+        seed_generator: see `dropout`; not used with a rate of 0.
+        gradient: bool, whether gradients will be needed.
 
     Returns:
         float `(B, N, T, H)`.
@@ -112,16 +111,16 @@ def attention_weights(
     """Attention weights of each query over the keys, without dropout.
 
     Args:
-        queries, keys, mask, gradient: as of `attention`.
+        queries, keys, mask, gradient: see `attention`.
 
     Returns:
-        as `queries`, `(B, N, T, S)`; the last axis sums to 1.
+        `(B, N, T, S)` in the dtype of `queries`; the last axis sums to 1.
 
     Reference: Vaswani et al. 2017, equation 1, the softmax.
     """
     scores = masked_scores(queries, keys, mask, gradient)
     if scores.shape[-1] == 1:
-        # Keras takes the softmax of one number for a mistake, and warns.
+        # Keras warns of a softmax over one number, as a likely mistake.
         return ops.cast(ops.exp(scores - scores), queries.dtype)
     return ops.cast(ops.softmax(scores, axis=-1), queries.dtype)
 
@@ -132,20 +131,20 @@ def masked_scores(
     mask: Tensor | None = None,
     gradient: bool = False,
 ) -> Tensor:
-    """Scores of queries and keys, of which the softmax is the attention.
+    """Scores of queries and keys, whose softmax is the attention.
 
     Args:
-        queries, keys, mask, gradient: as of `attention`.
+        queries, keys, mask, gradient: see `attention`.
 
     Returns:
-        float32, of float64 float64, `(B, N, T, S)`.
+        float32, or float64 for float64 inputs, `(B, N, T, S)`.
     """
     refuse_float_mask(mask)
     bias = None
     if mask is not None:
-        # Finite, so that a row without any key stays a number. Added, as that
-        # passes gradients on without another look at the mask.
-        # float32, whatever `floatx` is.
+        # Finite, so that a row whose keys are all masked isn't NaN. Added, so
+        # that the gradient doesn't need the mask. float32, whatever `floatx`
+        # is.
         bias = ops.where(mask, np.float32(0.0), np.float32(-1e9))
         # Broadcasts to (B, N, T, S); (B, 1, 1, S) for padding alone.
         bias = ops.expand_dims(bias, axis=-3)
@@ -164,11 +163,11 @@ def attention_scores(
     Args:
         queries: float `(..., T, H)`, scaled.
         keys: float `(..., S, H)`.
-        bias: float32, broadcasts to `(..., T, S)`, or None. No gradient.
-        gradient: bool, whether gradients will be asked for.
+        bias: float32, broadcasts to `(..., T, S)`, or None. Has no gradient.
+        gradient: bool, whether gradients will be needed.
 
     Returns:
-        float32, of float64 float64, `(..., T, S)`.
+        float32, or float64 for float64 inputs, `(..., T, S)`.
 
     Reference: Vaswani et al. 2017, equation 1.
     """
@@ -180,7 +179,7 @@ def attention_scores(
 
 @dispatched
 def standardize(inputs: Tensor, epsilon: float) -> Tensor:
-    """Takes off the mean of the last axis and divides by its deviation.
+    """Subtracts the mean of the last axis and divides by its deviation.
 
     Args:
         inputs: float32 `(..., D)`.
@@ -206,7 +205,7 @@ def dropout(
         seed_generator: `keras.random.SeedGenerator`.
 
     Returns:
-        as `inputs`; the mean is that of `inputs`.
+        same shape and dtype as `inputs`, and the same mean on average.
 
     Reference: Srivastava et al. 2014, section 10.
     """
@@ -225,8 +224,8 @@ def dropout_matmul(
     Args:
         inputs: float `(..., M, K)`.
         other: float `(..., K, N)`.
-        rate: as of `dropout`.
-        seed_generator: as of `dropout`.
+        rate: see `dropout`.
+        seed_generator: see `dropout`.
 
     Returns:
         float `(..., M, N)`.
@@ -238,7 +237,7 @@ def dropout_matmul(
 def relu_dropout(
     inputs: Tensor, rate: float, seed_generator: keras.random.SeedGenerator
 ) -> Tensor:
-    """`dropout` of the rectified inputs; arguments and result as `dropout`."""
+    """`dropout` of the rectified inputs, with its arguments and result."""
     return dropout(ops.relu(inputs), rate, seed_generator)
 
 
@@ -293,7 +292,7 @@ def smoothed_nll(
 
 @dispatched
 def argmax(logits: Tensor) -> Tensor:
-    """The first index of the largest number of the last axis.
+    """The index of the largest number of the last axis, the first of equals.
 
     Args:
         logits: float `(..., V)`.
@@ -330,9 +329,9 @@ def train_function(
 
     Args:
         model: compiled `keras.Model`.
-        function: Keras' own, of an iterator, which returns the step's logs.
+        function: Keras' own; takes an iterator and returns the step's logs.
 
     Returns:
-        a function of the same argument and result.
+        a function with the same argument and result.
     """
     return function

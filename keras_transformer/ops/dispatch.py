@@ -1,4 +1,4 @@
-"""Kernel dispatch: which implementation of an operation runs.
+"""Kernel dispatch: chooses the implementation of an operation.
 
 A kernel for another backend is one more entry of `KERNELS`: the module
 `keras_transformer.ops.<backend>.<module>` with a function of the operation's
@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import keras
 
-# Backend -> operation -> module with the kernel. What isn't here runs the
+# Backend -> operation -> module with the kernel. Other operations run the
 # reference.
 KERNELS = {
     "jax": {
@@ -45,7 +45,7 @@ class Operation(Protocol[P, R]):
     """A function that a backend may have a kernel for.
 
     Attributes:
-        reference: the function that runs where there is none.
+        reference: the function that runs without a kernel.
     """
 
     reference: Callable[P, R]
@@ -55,10 +55,10 @@ class Operation(Protocol[P, R]):
 
 
 def dispatched(reference: Callable[P, R]) -> Operation[P, R]:
-    """Decorates a reference so that a backend's kernel goes before it.
+    """Decorates a reference so that a backend's kernel runs instead.
 
-    A kernel returns `NotImplemented` for arguments that it isn't made for;
-    then the reference runs. That itself is `operation.reference`.
+    A kernel returns `NotImplemented` for arguments that it doesn't support;
+    then the reference runs, which is also `operation.reference`.
     """
 
     @functools.wraps(reference)

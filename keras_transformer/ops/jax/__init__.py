@@ -1,4 +1,4 @@
-"""JAX's kernels, for what XLA doesn't make of the references by itself.
+"""JAX's kernels, which are faster than what XLA makes of the references.
 
 Arguments and results are those of the references in `keras_transformer.ops`.
 """

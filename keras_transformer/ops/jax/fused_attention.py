@@ -1,4 +1,4 @@
-"""Attention in one kernel of cuDNN's."""
+"""Attention in one cuDNN kernel."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def attention(
     """Attention whose scores are never written to memory.
 
     For NVIDIA's GPUs in half precision, even lengths, and without dropout
-    inside, which JAX doesn't offer. Elsewhere XLA does with the reference what
-    it does with JAX's own.
+    inside, which JAX doesn't offer. Elsewhere XLA compiles the reference like
+    JAX's own attention.
     """
     if rate or not _cudnn_serves(queries, keys):
         return NotImplemented

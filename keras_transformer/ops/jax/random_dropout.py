@@ -20,19 +20,19 @@ def dropout(
 ) -> jax.Array | NotImplementedType:
     """Dropout from 8 random bits for each number, where JAX draws 64.
 
-    The fraction that a call drops is a multiple of 1/256, one of the two
-    beside `rate`, drawn for each call so that each number is dropped with the
-    probability `rate`. What is kept is scaled by the call's own fraction, so
-    that the mean stays what it was.
+    The fraction that a call drops is a multiple of 1/256: one of the two next
+    to `rate`, drawn for each call so that each number is dropped with the
+    probability `rate`. Kept numbers are scaled by the call's own fraction, so
+    that the mean stays the same.
 
-    What is drawn depends on the index of a number alone, not on how an array
-    is spread over devices.
+    The bits of a number depend on its index alone, not on how an array is
+    distributed over devices.
     """
     if rate > _MAX_RATE or not inputs.shape:
         return NotImplemented
     key = seed_generator.next()
     low, rest = divmod(rate * 2**8, 1)
-    # The four numbers of each word lie together: no word is drawn in parts.
+    # Each word is for four adjacent numbers of the last axis.
     words = -(-inputs.shape[-1] // 4)
     drawn = jax.random.bits(key, (*inputs.shape[:-1], words), "uint32")
     numbers = jax.lax.bitcast_convert_type(drawn, "uint8")  # (..., words, 4)

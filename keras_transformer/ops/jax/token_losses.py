@@ -14,14 +14,14 @@ def smoothed_nll(
     to_all: float,
     padding_id: int,
 ) -> jax.Array:
-    """Four sums over the vocabulary, which XLA computes together."""
+    """The smoothed loss: four sums over the vocabulary, which XLA fuses."""
     nll, true = _nll(labels, logits)
     others = jnp.sum(logits, axis=-1) - logits[..., padding_id]
     return nll + from_label * true - to_all * others
 
 
 def token_nll(labels: jax.Array, logits: jax.Array) -> jax.Array:
-    """Without the one-hot labels, and their product, of the reference."""
+    """The loss without the reference's product with one-hot labels."""
     return _nll(labels.astype("int32"), logits.astype("float32"))[0]
 
 

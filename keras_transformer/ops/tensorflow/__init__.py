@@ -1,4 +1,4 @@
-"""TensorFlow's kernels, most of them for their gradients.
+"""TensorFlow's kernels, most of them for cheaper gradients.
 
 Arguments and results are those of the references in `keras_transformer.ops`.
 """

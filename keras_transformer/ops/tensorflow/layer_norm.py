@@ -4,7 +4,7 @@ import tensorflow as tf
 
 
 def standardize(inputs: tf.Tensor, epsilon: float) -> tf.Tensor:
-    """Standardised rows; the gradient keeps them and one number a row."""
+    """Standardises rows; the gradient keeps them and one number per row."""
 
     @tf.custom_gradient
     def apply(x):

@@ -12,12 +12,12 @@ def dense(
     transposed: bool = False,
     kernel_gradient: bool = False,
 ) -> tf.Tensor | NotImplementedType:
-    """The product, whose gradient by the inputs is computed last.
+    """The product, with the gradient of its inputs computed last.
 
-    Nothing waits for a kernel's gradient but the optimizer, so that those of
-    a whole model may be left until the way back has reached its end. Inputs
+    Only the optimizer waits for the gradients of kernels, so that TensorFlow
+    may leave those of a whole model until the end of the backward pass. Inputs
     and gradients of all products exist until then: with the notebook's model
-    and longest batch 145 MiB more than where each is computed on the way.
+    and longest batch 145 MiB more than if each is computed in turn.
     """
     if not kernel_gradient:
         return NotImplemented
@@ -54,9 +54,9 @@ def attention_scores(
 ) -> tf.Tensor | NotImplementedType:
     """The scores with a gradient of two products and nothing else.
 
-    TensorFlow's own gradient transposes keys once more, and looks for axes
-    that were broadcast, of which there must be none here: nothing is summed
-    over a batch of 1 that serves all.
+    TensorFlow's own gradient transposes keys once more, and looks for axes that
+    were broadcast. Here the batch axes have to be equal, as the gradient
+    doesn't sum over broadcast ones.
     """
     if not gradient or queries.shape[:-2] != keys.shape[:-2]:
         return NotImplemented

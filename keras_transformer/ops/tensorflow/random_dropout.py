@@ -21,10 +21,9 @@ def dropout(
 
     TensorFlow's own draws a float of 32 bits for each, which takes a fifth of
     a training step on a processor. With 8 bits the fraction that a call drops
-    is a multiple of 1/256: one of the two beside `rate`, drawn again for each
-    call so that each number is dropped with the probability `rate`. What is
-    kept is scaled by the call's own fraction, so that the mean stays what it
-    was.
+    is a multiple of 1/256: one of the two next to `rate`, drawn for each call
+    so that each number is dropped with the probability `rate`. Kept numbers
+    are scaled by the call's own fraction, so that the mean stays the same.
     """
     if rate > _MAX_RATE:
         return NotImplemented
@@ -43,10 +42,10 @@ def dropout_matmul(
     rate: float,
     seed_generator: keras.random.SeedGenerator,
 ) -> tf.Tensor | NotImplementedType:
-    """The product of what dropout leaves, without a copy of it.
+    """The product of `dropout(inputs)` and `other`, without keeping a copy.
 
-    For the gradient it keeps the inputs, which a softmax before it keeps as
-    well. The gradient doesn't sum over a batch of 1 that serves all.
+    The gradient needs the inputs, which a softmax before this keeps anyway. It
+    doesn't sum over broadcast axes, so that batch axes have to be equal.
     """
     if rate > _MAX_RATE or inputs.shape[:-2] != other.shape[:-2]:
         return NotImplemented
@@ -67,11 +66,11 @@ def dropout_matmul(
 
 
 def _dropout_factor(inputs, rate, seed_generator):
-    """A function that makes what dropout multiplies by.
+    """A function that returns the factors of dropout.
 
-    Drawn again each time: nothing is kept between its calls. What it is to
-    be drawn after is its argument, as TensorFlow merges equal operations and
-    would keep their result.
+    Each call draws the same factors again, so that nothing is kept between
+    calls. Its arguments are tensors to draw after: without them TensorFlow
+    would merge the equal operations and keep their result.
     """
     keep, scale = _keep(inputs, rate, seed_generator)
 
@@ -91,7 +90,7 @@ def relu_dropout(
         result = tf.nn.relu(x) * _scaled(keep(), scale)
 
         def gradient(upstream):
-            # Above 0 where the input was, and was kept.
+            # The result is above 0 where the input was, and was kept.
             passed = tf.raw_ops.ReluGrad(gradients=upstream, features=result)
             return passed * scale
 
@@ -104,16 +103,16 @@ def _scaled(kept, scale):
     """The scale where a number is kept, 0 elsewhere; `scale` is `(1,)`."""
     if scale.dtype != tf.bfloat16:
         return tf.cast(kept, scale.dtype) * scale
-    # Selected in half the time, as a processor has to convert what it
-    # multiplies; in float16 selection takes nine times as long.
+    # Selection takes half the time, as a processor has to convert bfloat16 to
+    # multiply it; in float16 selection takes nine times as long.
     return tf.where(kept, scale[0], tf.zeros((), scale.dtype))
 
 
 def _keep(inputs, rate, seed_generator):
-    """A function that draws which numbers are kept, and their scale, `(1,)`.
+    """A function that draws the numbers to keep, and their scale `(1,)`.
 
-    The function gives bool in the shape of `inputs`, the same each time, and
-    draws after the tensors that it is given.
+    The function returns bool in the shape of `inputs`, the same each time, and
+    draws after the tensors that are its arguments.
     """
     key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(
         seed=seed_generator.next()
@@ -128,7 +127,7 @@ def _keep(inputs, rate, seed_generator):
 
     dropped = by_fraction(int, tf.uint8)
     shape, size = tf.shape(inputs), tf.size(inputs)
-    # Of a last axis of whole words, none has to be cut off.
+    # With a last axis of whole words nothing has to be cut off.
     whole = (inputs.shape[-1] or 1) % 8 == 0
     words = tf.expand_dims(size if whole else size + 7, 0) // 8
 

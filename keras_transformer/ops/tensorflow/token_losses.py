@@ -2,8 +2,8 @@
 
 TensorFlow's own operation for the negative log-probability takes nine times
 as long as a softmax of the same logits, which oneDNN vectorizes, and with
-10,000 tokens a third of a training step. So the softmax is what everything
-here is made of.
+10,000 tokens a third of a training step. So everything here is computed from
+the softmax.
 
 Axes: B batch, T positions, V vocabulary.
 """
@@ -24,24 +24,28 @@ def smoothed_nll(
 
 
 def token_nll(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """The loss without smoothing, computed once where loss and metrics ask.
+    """The loss without smoothing, computed once for loss and metrics.
 
-    TensorFlow merges operations of a graph that are equal, inputs included.
+    TensorFlow merges equal operations of a graph that have the same inputs.
     """
     return _loss(labels, logits)
 
 
 def argmax(logits: tf.Tensor) -> tf.Tensor:
-    """Keras' own distinguishes 0 from -0, and makes two copies for that."""
+    """The index of the best token, without the two copies that Keras makes.
+
+    Keras' own `argmax` makes them to distinguish 0 from -0.
+    """
     best = tf.argmax(_flat(logits), axis=-1, output_type=tf.int32)
     return tf.reshape(best, tf.shape(logits)[:-1])
 
 
 def _loss(labels, logits, from_label=0.0, to_others=None):
-    """`smoothed_nll`, `to_others` float32 `(V,)` being each token's share.
+    """Both losses; `to_others`, float32 `(V,)`, has each token's share.
 
-    Captured by the loss, and no part of it, the softmax has no gradient of
-    its own, and is merged with that of other losses of the same logits.
+    The softmax is captured by the function with the custom gradient, not
+    computed in it. So it has no other gradient, and is merged with the softmax
+    of other losses of the same logits.
     """
     shape = tf.shape(labels)
     labels = tf.reshape(tf.cast(labels, tf.int32), [-1])  # (B * T,)
@@ -74,7 +78,7 @@ def _loss(labels, logits, from_label=0.0, to_others=None):
 
 
 def _flat(logits):
-    """float32 `(N, V)` for logits `(..., V)`, the same for all who ask."""
+    """float32 `(N, V)` from logits `(..., V)`, merged between its callers."""
     flat = tf.reshape(logits, [-1, logits.shape[-1]])  # (N, V)
     return tf.cast(flat, tf.float32)
 

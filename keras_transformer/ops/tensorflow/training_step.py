@@ -19,9 +19,9 @@ def adam_update(
 ):
     """Adam's updates of a step, one operation for each variable.
 
-    Keras' update is seven passes over memory, this is one. What all variables
-    share is computed once: the graph of a model with hundreds of variables
-    has thousands of nodes less.
+    Keras' update is seven passes over memory, this is one. Values that all
+    variables share are computed once: the graph of a model with hundreds of
+    variables has thousands of nodes less.
     """
     if optimizer.amsgrad:
         return NotImplemented
@@ -39,7 +39,7 @@ def adam_update(
     def update(gradient, variable, learning_rate):
         dtype = variable.dtype
         if dtype == "bfloat16":
-            # Adam's 0.999 is 1 in it: this update would divide by epsilon.
+            # Adam's 0.999 is 1 in bfloat16: this would divide by epsilon.
             keras.optimizers.Adam.update_step(
                 optimizer, gradient, variable, learning_rate
             )
@@ -61,13 +61,13 @@ def adam_update(
 def train_function(
     model: keras.Model, function: Callable[[Iterator], dict]
 ) -> Callable[[Iterator], dict] | NotImplementedType:
-    """A step that is one graph.
+    """A training step as a single graph.
 
-    Keras wraps a step in a graph in a graph. TensorFlow keeps every one of
-    them and a copy that it has optimised: of a Transformer, 140 MiB and
-    seconds of tracing more than the one graph that is enough here. Keras' own
-    function stays where there is more to a step: XLA, eager steps, several in
-    one call, a distribution strategy, optional inputs.
+    Keras nests the graph of a step in others. TensorFlow keeps all of them and
+    an optimised copy of each: for a Transformer, 140 MiB and seconds of tracing
+    more than the single graph that is enough here. Keras' own function still
+    runs with XLA, eager steps, several steps in one call, a distribution
+    strategy or optional inputs.
     """
     several = model.steps_per_execution != 1
     if model.jit_compile or model.run_eagerly or several:
@@ -78,7 +78,7 @@ def train_function(
         return model.train_step(iterator.get_next())
 
     def one_step(iterator):
-        # A strategy's iterators are of another class.
+        # Iterators of a distribution strategy are of another class.
         plain = isinstance(iterator, tf.data.Iterator) and not any(
             isinstance(spec, tf.OptionalSpec)
             for spec in tf.nest.flatten(iterator.element_spec)
