@@ -11,7 +11,7 @@ from keras_transformer.lazy import (
     register_with_keras,
 )
 
-# What files of Keras may name.
+# Classes that Keras files may name, and their modules.
 _REGISTERED = {
     "ActivationDropout": "layers.dropout",
     "CrossEntropy": "training.metrics",

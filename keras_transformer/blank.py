@@ -1,10 +1,10 @@
-"""Blank text: white space, controls and characters that nobody sees.
+"""Blank text: white space, controls and invisible characters.
 
-The one definition of it, for regular expressions of Python and of RE2, so
-that graphs and programs agree on which texts say nothing.
+A single definition for regular expressions of Python and of RE2, so that graphs
+and Python code agree on which texts are blank.
 
 References: Unicode's properties White_Space and Default_Ignorable_Code_Point,
-of which the second is all invisible ones, assigned or kept for such use.
+of which the second has all invisible characters, assigned or reserved.
 """
 
 import re
@@ -15,8 +15,8 @@ WHITE_SPACE = (
     "\\t-\\r\\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 # Joiners, variation selectors, direction and byte order marks, fillers, tags;
-# then annotation marks, and symbols that are empty: of Braille, music and
-# Egyptian. Inside words they mean something.
+# then annotation marks, and empty symbols of Braille, music and Egyptian. They
+# have a meaning inside words.
 INVISIBLE = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -29,5 +29,5 @@ _BLANK_TEXT = re.compile(f"[{BLANK}]*")
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text has nothing to see, so that no translation is asked."""
+    """True if a text has nothing visible, and so nothing to translate."""
     return _BLANK_TEXT.fullmatch(text) is not None

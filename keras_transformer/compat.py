@@ -1,9 +1,9 @@
 """Private attributes of other packages, each read in one place.
 
-What stands here may change with any version of them: `tests/test_compat.py`
-names what is missing. Written for Keras 3.15, TensorFlow 2.21 and uvicorn 0.54.
+They may change with any version of these packages: `tests/test_compat.py` names
+the missing ones. Written for Keras 3.15, TensorFlow 2.21 and uvicorn 0.54.
 
-Nothing is imported before it is needed: the server has no use for Keras.
+Packages are imported only when needed, as the server doesn't need Keras.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def kernel_variable(dense: keras.layers.Dense) -> keras.Variable:
 def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
     """The variable behind `keras.layers.Embedding.embeddings`.
 
-    As `kernel_variable`: training with tied embeddings fails without
-    `_embeddings`.
+    Like `kernel_variable`: without `_embeddings` training with tied embeddings
+    fails.
     """
     return embedding._embeddings
 
@@ -41,23 +41,23 @@ def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
 def keep_sentencepiece_model(
     tokenizer: tf.Module, model: bytes, name: str
 ) -> None:
-    """Has TF Text's tokenizer keep its model when kernels are cleared.
+    """Makes TF Text's tokenizer keep its model when kernels are cleared.
 
-    The model belongs to a kernel of TensorFlow's, which `tf.random.set_seed`
-    and `keras.utils.set_random_seed` delete, unless it has a name. Tokenizers
-    of the same model share it.
+    The model belongs to a TensorFlow kernel, which `tf.random.set_seed` and
+    `keras.utils.set_random_seed` delete, unless it has a name. Tokenizers of
+    the same model share it.
 
     Args:
         tokenizer: `tensorflow_text.SentencepieceTokenizer`.
-        model: of it.
-        name: of that model, and of no other one.
+        model: the tokenizer's model.
+        name: a name that no other model has.
     """
     from tensorflow_text.python.ops import sentencepiece_tokenizer as private
 
     class Named(private._SentencepieceModelResource):
         def _create_resource(self):
-            # In an export, too: without names, `tf.saved_model.load` gives
-            # all tokenizers of a process the first one's model.
+            # Exports need the name, too: without it, `tf.saved_model.load`
+            # gives all tokenizers of a process the first one's model.
             return private.gen_sentencepiece_tokenizer.sentencepiece_op(
                 model=model, shared_name=name
             )
@@ -66,10 +66,10 @@ def keep_sentencepiece_model(
 
 
 def implicit_mask(x: Tensor) -> Tensor | None:
-    """The mask `(B, S)` that a layer such as `Embedding` left with its output.
+    """The mask `(B, S)` that a layer such as `Embedding` set on its output.
 
-    Keras hands it to layers that are called. Without `get_keras_mask` and
-    `set_keras_mask`, methods other than `call` see padding as text.
+    Keras passes it to layers that are called. Without `get_keras_mask` and
+    `set_keras_mask`, methods other than `call` would treat padding as text.
     """
     from keras.src.backend import get_keras_mask
 
@@ -77,7 +77,7 @@ def implicit_mask(x: Tensor) -> Tensor | None:
 
 
 def set_implicit_mask(x: Tensor, mask: Tensor | None) -> None:
-    """Leaves a mask `(B, S)`, or none, with a layer's output."""
+    """Sets a mask `(B, S)`, or none, on a layer's output."""
     from keras.src.backend import set_keras_mask
 
     set_keras_mask(x, mask)
@@ -100,7 +100,7 @@ def adam_moments(
 
 
 def compiled_metrics(model: keras.Model) -> list:
-    """What `metrics` and `weighted_metrics` of `model.compile` were given.
+    """The `metrics` and `weighted_metrics` that `model.compile` got.
 
     Without `_compile_metrics._user_metrics` training in micro-batches fails
     at the first step. The public `model.metrics` has them only once they are
@@ -128,7 +128,7 @@ def set_loss_tracker(model: keras.Model, metric: keras.metrics.Metric) -> None:
         model: compiled `keras.Model`.
         metric: `keras.metrics.Metric` named "loss".
     """
-    # Not tracked: the model's `metrics` have it anyway.
+    # Set without tracking, as the model's `metrics` have it anyway.
     object.__setattr__(model, "_loss_tracker", metric)
 
 
@@ -145,10 +145,10 @@ def coordination_client() -> Any:
 
 
 def is_operation(name: str) -> bool:
-    """Whether an operation of this name is registered in the process.
+    """True if an operation of this name is registered in the process.
 
-    There is no public list of them. Without `op_def_registry.get` an export
-    fails at its checks, before it is published.
+    There is no public list of operations. Without `op_def_registry.get` an
+    export fails at its checks, before it is published.
     """
     from tensorflow.python.framework import op_def_registry
 
@@ -158,18 +158,18 @@ def is_operation(name: str) -> bool:
 def session_with_plain_errors(
     graph: tf.Graph, config: tf.compat.v1.ConfigProto
 ) -> tf.compat.v1.Session:
-    """A session whose errors say what the runtime said, and no more.
+    """A session whose errors have the runtime's message only.
 
-    `tf.compat.v1.Session` adds to a message where in Python its nodes were
-    made, which a loaded graph doesn't know. It looks for their names by a
+    `tf.compat.v1.Session` adds where in Python the nodes in a message were
+    made, which isn't known of a loaded graph. It searches for their names by a
     regular expression whose time grows with the square of the message, and no
-    other thread runs meanwhile: 20 s for 70 kB. A graph that lacks a function
-    has a message that quotes all others.
+    other thread runs meanwhile: 20 s for 70 kB. If a graph lacks a function,
+    the message quotes all others.
 
-    Without `_do_call` errors are as slow again.
+    Without `_do_call` errors are that slow again.
 
     Args:
-        graph: that it runs.
+        graph: the graph that the session runs.
         config: see `tf.compat.v1.Session`.
     """
     import tensorflow as tf
@@ -184,9 +184,9 @@ def session_with_plain_errors(
 def dismantle_graph(graph: tf.Graph) -> None:
     """Breaks the cycles of a graph that is no longer used.
 
-    It refers to itself, and Python would look for such cycles much later.
+    A graph refers to itself, and Python would collect such cycles much later.
     Without `ops.dismantle_graph` a server fails when it unloads a version;
-    leaving it out costs memory only.
+    omitting the call would only cost memory.
 
     Args:
         graph: `tf.Graph`, unusable afterwards.
@@ -206,11 +206,11 @@ def graph_function(
     Args:
         function: from tensors to tensors.
         signature: of its arguments.
-        inline: False keeps it apart from the graphs that call it.
+        inline: False keeps it a separate function in graphs that call it.
 
-    TensorFlow counts tracings by a function's code, and warns where it is made
-    for one model or tokenizer after another, five or more in a process.
-    Without `_omit_frequent_tracing_warning` it does so.
+    TensorFlow counts tracings by a function's code, and would warn if a process
+    traces it for five or more models or tokenizers. Without
+    `_omit_frequent_tracing_warning` it does.
     """
     import tensorflow as tf
 
@@ -229,10 +229,9 @@ def uvicorn_protocol() -> type:
     """uvicorn's class of an HTTP/1.1 connection, an `asyncio.Protocol`.
 
     `serving.server.http_protocol` subclasses it, since uvicorn has no limits
-    of its own on what a client sends and reads. Without its attributes `conn`
-    (an `h11.Connection`), `app_state`, `connections`, `cycle` and `transport`
-    every connection fails at once. Uvicorn is pinned to a minor version for
-    that.
+    on what a client sends and reads. Without its attributes `conn` (an
+    `h11.Connection`), `app_state`, `connections`, `cycle` and `transport` every
+    connection fails at once. Uvicorn is therefore pinned to a minor version.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -251,23 +250,22 @@ def quantized_matmul(
 ) -> tf.Tensor:
     """A matrix product of 8-bit integers, by TensorFlow's operation for it.
 
-    Only in graphs. It has kernels for x86-64 processors, of oneDNN, which pack
-    the kernel at the first call and keep it: what is given for `kernel`,
-    `bias` and `largest` must never change. What they made they find again by
-    the address of `largest`, so this has to be a constant or a variable: if it
-    were computed, each call would make all anew, in several times the
-    product's own time. Its floats are float32: to give bfloat16 it needs
-    AVX-512, and without that ends the process. Without `_QuantizedMatMul` there
-    is no precision int8.
+    Only works in graphs, on x86-64 processors. The operation's oneDNN kernels
+    pack `kernel` at the first call and keep the result: `kernel`, `bias` and
+    `largest` must never change. The packed kernel is found by the address of
+    `largest`, which has to be a constant or a variable: if it were computed,
+    each call would pack again, in several times the product's own time. Floats
+    are float32, as bfloat16 results need AVX-512: without it they end the
+    process. Without `_QuantizedMatMul` there is no precision int8.
 
     Args:
-        inputs: qint8 or quint8 `(R, I)`, integers that stand for themselves.
+        inputs: qint8 or quint8 `(R, I)`, integers without a scale.
         kernel: qint8 `(I, O)`.
         bias: float32 `(O,)`.
-        largest: float32 `(O,)`, what 127 stands for in each column.
-        addend: float32 `(R, O)`, added; None: nothing.
-        activation: such as "Relu"; None: none.
-        limit: what 255 stands for in a result of integers; None: it isn't.
+        largest: float32 `(O,)`, the value of 127 in each column.
+        addend: float32 `(R, O)` to add, or None.
+        activation: such as "Relu", or None.
+        limit: the value of 255 in a result of integers; None: a float result.
 
     Returns:
         `(R, O)`: quint8 with a `limit`, else float32.
@@ -313,16 +311,16 @@ def quantized_matmul(
 
 
 def scalar(value: float) -> tf.Tensor:
-    """A float32 constant, the same tensor for all who ask in a graph.
+    """A float32 constant, of which a graph has one for each value.
 
-    A loop spends time on each of its constants in each step, and nothing that
-    optimizes graphs joins equal ones there.
+    A loop spends time on each of its constants in each step, and no optimizer
+    of graphs merges equal ones there.
     """
     import tensorflow as tf
 
     graph = tf.compat.v1.get_default_graph()
-    # A function's graph begins with the collections of the one around it,
-    # whose constants would be arguments to it.
+    # A function's graph starts with the collections of the outer graph, whose
+    # constants would become arguments of the function.
     key = f"keras_transformer/scalars/{id(graph)}"
     made = graph.get_collection_ref(key)
     for known, tensor in made:
@@ -333,7 +331,7 @@ def scalar(value: float) -> tf.Tensor:
 
 
 def _add_to_graph(operation, inputs, results, attributes):
-    """An operation that has no function in Python; its results."""
+    """Adds an operation without a Python function; returns its results."""
     import tensorflow as tf
     from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
@@ -350,7 +348,7 @@ def _add_to_graph(operation, inputs, results, attributes):
 
     graph = tf.compat.v1.get_default_graph()
     attributes = {name: encoded(value) for name, value in attributes.items()}
-    # By itself the name would begin with the operation's "_", which none may.
+    # The default name would begin with the operation's "_", which is refused.
     name = operation.strip("_")
     node = graph.create_op(
         operation, inputs, results, attrs=attributes, name=name

@@ -1,4 +1,4 @@
-"""`InputError`: what a user gave is wrong, for the user to correct."""
+"""`InputError`: an error in a user's input, for the user to correct."""
 
 
 class InputError(ValueError):
@@ -14,12 +14,12 @@ def require_kind(value: object, kind: type, name: str) -> None:
     """Refuses an argument that is neither None nor of its class.
 
     Args:
-        value: what was given.
+        value: the argument.
         kind: the class.
         name: of the argument.
 
     Raises:
-        InputError: names the class.
+        InputError: `value` is of another class.
     """
     if value is not None and not isinstance(value, kind):
         raise InputError(
@@ -28,12 +28,12 @@ def require_kind(value: object, kind: type, name: str) -> None:
 
 
 def not_installed(package: str, extra: str, other: str = "") -> InputError:
-    """The error of a package that is missing.
+    """The error to raise if a package is missing.
 
     Args:
         package: its name.
-        extra: of this package, by which it is installed.
-        other: what would be accepted, too, after a comma.
+        extra: the extra of this project that installs it.
+        other: an alternative, which the message appends after a comma.
     """
     return InputError(
         f"{package} isn't installed. Accepted: pip install '.[{extra}]' in the "
@@ -42,18 +42,18 @@ def not_installed(package: str, extra: str, other: str = "") -> InputError:
 
 
 def shown(value: object, most: int = 100) -> str:
-    """A value as a message repeats it: `repr`, cut where it is long.
+    """A value for a message: its `repr`, shortened if it is long.
 
     Args:
-        value: whatever was received.
-        most: characters.
+        value: the received value.
+        most: maximum number of characters.
     """
     if isinstance(value, str) and len(value) > most:
-        # Not first the whole of a text of megabytes.
+        # Cut first, as `repr` of a text of megabytes takes long.
         return f"{value[:most]!r}... ({len(value):,} characters)"
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # An integer of too many digits.
+    except (ValueError, RecursionError):  # E.g. an integer of too many digits.
         return f"a value of type {type(value).__name__} without end"
     if len(text) > most:
         return f"{text[:most]}... ({len(text):,} characters)"

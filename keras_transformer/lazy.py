@@ -1,4 +1,4 @@
-"""Lazy imports, and quicker ones."""
+"""Lazy imports, and faster imports of large packages."""
 
 import ast
 import contextlib
@@ -19,9 +19,9 @@ def public_names(
     """`__getattr__`, `__dir__` and `__all__` of a package that imports lazily.
 
     Its names are those that its stub `__init__.pyi` imports, from the modules
-    that define them: checkers and editors read the same file. `__all__` is
-    without the packages among them. Sources: PEP 562; Scientific Python's
-    SPEC 1, `lazy_loader.attach_stub`.
+    that define them: checkers and editors read the same file. `__all__` leaves
+    out the packages among them. Sources: PEP 562; Scientific Python's SPEC 1,
+    `lazy_loader.attach_stub`.
 
     Args:
         package: its `__name__`.
@@ -79,12 +79,12 @@ def register_with_keras(package: str, classes: Mapping[str, str]) -> None:
 
 
 def hush_tensorflow() -> None:
-    """Has TensorFlow be imported without the chatter of its C++ start-up.
+    """Suppresses what TensorFlow's C++ code prints when it is imported.
 
-    In this process and in those that it starts. `TF_CPP_MIN_LOG_LEVEL=0` in
-    the environment lets it chat.
+    In this process and in those that it starts, unless the environment has
+    `TF_CPP_MIN_LOG_LEVEL=0`.
     """
-    # Other libraries set it, and TensorFlow Text fails by it without tf_keras.
+    # Other libraries set this, and TensorFlow Text then fails without tf_keras.
     if importlib.util.find_spec("tf_keras") is None:
         os.environ.pop("TF_USE_LEGACY_KERAS", None)
     level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -94,7 +94,7 @@ def hush_tensorflow() -> None:
 
 @contextlib.contextmanager
 def _quiet_stderr():
-    """Keeps what C++ code writes to stderr to itself, unless it fails."""
+    """Discards what is written to stderr, also by C++, unless it fails."""
     try:
         kept = os.dup(2)
     except OSError:  # It is closed.
@@ -115,19 +115,19 @@ def _quiet_stderr():
 
 @contextlib.contextmanager
 def quick_imports(*without: str) -> Iterator[None]:
-    """Makes imports in the block quicker, where they are of large packages.
+    """Makes imports of large packages in the block faster.
 
-    Garbage collection would look through ever more objects and find none. And
-    large packages import others only because these are installed.
+    Garbage collection is off, as it would scan ever more objects and free none.
+    And packages that others only import because they are installed are hidden.
 
     Args:
-        without: such packages. Importing them fails inside the block, unless
-            they were imported before it.
+        without: names of packages to hide. Importing them fails inside the
+            block, unless they were imported before it.
     """
     hidden = [name for name in without if name not in sys.modules]
     collects = gc.isenabled()
     gc.disable()
-    # To import what is None is an ImportError.
+    # Importing a module that is None in `sys.modules` is an ImportError.
     modules: dict[str, Any] = dict.fromkeys(hidden)
     sys.modules.update(modules)
     try:
@@ -146,7 +146,7 @@ class _Deferred:
         self._where = module, name
 
     def __getattr__(self, attribute):
-        # What copies or prints it needs no class.
+        # Copying or printing it doesn't need the class.
         if attribute.startswith("_"):
             raise AttributeError(attribute)
         module, name = self._where

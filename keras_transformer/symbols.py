@@ -1,9 +1,9 @@
 """Symbols: reserved tokens that stand for markup and terms in a text.
 
-`⟨1⟩` and `⟨/1⟩` stand for a pair of tags, `⟨1/⟩` for a tag or a placeholder
-that is alone. A term is `⟨t⟩source words⟨=⟩target words⟨/t⟩`, in sources only.
-A tokenizer whose vocabulary has them makes each one token, whatever is beside
-it.
+`⟨1⟩` and `⟨/1⟩` stand for a pair of tags, `⟨1/⟩` for a single tag or a
+placeholder. A term is `⟨t⟩source words⟨=⟩target words⟨/t⟩`, in sources only. A
+tokenizer whose vocabulary has the symbols makes each of them one token,
+whatever text is next to it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# Pairs and single marks of a text have numbers from 1 to this.
+# Pairs and single tags of a text have numbers from 1 to this.
 NUMBERS = 16
 _ALL = range(1, NUMBERS + 1)
 OPENING = tuple(f"⟨{k}⟩" for k in _ALL)
@@ -28,29 +28,29 @@ _NUMBER = "(?:[1-9]|1[0-6])"
 SYMBOL = f"⟨(?:/?{_NUMBER}|{_NUMBER}/|/?t|=)⟩"
 OPENING_SYMBOL = f"⟨(?:{_NUMBER}|t)⟩"
 CLOSING_SYMBOL = f"⟨/(?:{_NUMBER}|t)⟩"
-# What a sentence has behind its stop: ends of pairs, single ones, `[1]`.
+# What may follow the full stop of a sentence: closing or single symbols, `[1]`.
 BEHIND_STOPS = rf"⟨/{_NUMBER}⟩|⟨{_NUMBER}/⟩|(?:⟨{_NUMBER}⟩)+\[\p{{N}}+\]"
 
 
 def leading_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """The regular expression of tags before a text, which are no markup.
+    """The regular expression of tags before a text, which aren't markup.
 
     Args:
         tags: reserved tokens such as `<BT>`, see `text.tags`.
 
     Returns:
-        one, with the group `head`, or none if there are no tags.
+        a tuple of one expression, with the group `head`; empty without tags.
     """
     one = "|".join(map(re.escape, tags))
     return (rf"(?P<head>\A\s*(?:(?:{one})\s*)+)",) if tags else ()
 
 
 def first_symbol(tokens: Sequence[str]) -> int | None:
-    """The id of the first symbol of a vocabulary; None: it has none.
+    """The id of the first symbol of a vocabulary; None: it has no symbols.
 
     Args:
-        tokens: in the order of their ids. Some symbols alone, or in another
-            order, are tokens like others.
+        tokens: in the order of their ids. Only some of the symbols, or symbols
+            in another order, count as ordinary tokens.
     """
     if SYMBOLS[0] not in tokens:
         return None

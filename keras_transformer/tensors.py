@@ -1,6 +1,6 @@
-"""What annotations call the values of layers, on whatever backend they run.
+"""Type aliases for the annotations of layers, whatever their backend.
 
-Nothing is imported for that: layers run without TensorFlow, and without JAX.
+No backend is imported at run time: layers run without TensorFlow or JAX.
 """
 
 from collections.abc import Callable, Sequence

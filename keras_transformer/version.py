@@ -1,11 +1,11 @@
-"""The version of the package, and of what its results depend on."""
+"""The versions of the package and of libraries that results depend on."""
 
 import importlib.metadata
 import platform
 
 __version__ = "0.1.0"
 
-# What decides ids, weights and graphs, by the names of distributions.
+# Distributions that ids, weights and graphs depend on.
 _DISTRIBUTIONS = (
     "tensorflow",
     "keras",
@@ -17,9 +17,9 @@ _DISTRIBUTIONS = (
 
 
 def versions() -> dict[str, str | None]:
-    """The versions of the package, Python and the libraries it rests on.
+    """The versions of the package, Python and the libraries it depends on.
 
-    None stands for one installed under another distribution's name.
+    None for a library that isn't installed under this distribution's name.
     """
     installed: dict[str, str | None] = {
         "keras_transformer": __version__,
