@@ -1,6 +1,6 @@
-"""Bulk translation: shards in turn, those that failed tried again.
+"""Bulk translation: translates shards in turn and retries those that failed.
 
-Shards are claimed one by one, so that any number of processes can be at the
+Shards are claimed one by one, so that any number of processes can work on the
 same text: see `shard_folder`.
 """
 
@@ -16,13 +16,13 @@ from keras_transformer.translation.shard_folder import ShardFolder, ranges
 from keras_transformer.translation.shards import shard_lines
 from keras_transformer.translation.stream import TranslateBatches, stream_lines
 
-# Errors of one shard, which is tried again.
+# Errors after which a shard is tried again.
 _FAILURES = (InputError, OSError, MemoryError)
-# Seconds between two looks at what other processes are doing.
+# Seconds between checks of the progress of other processes.
 _POLL_SECONDS = 1.0
 
-# From the numbers of shards to pairs of a number and why that shard failed,
-# None if it didn't. Shards that other processes have claimed are left out.
+# Function from shard numbers to pairs of a number and the reason why that shard
+# failed, or None. Shards that other processes have claimed are left out.
 Attempt = Callable[[list[int]], Iterator[tuple[int, str | None]]]
 
 
@@ -31,12 +31,12 @@ class LocalAttempt:
 
     Args:
         folder: the work folder.
-        open_translator: gives a context manager of what translates batches.
-            Its errors end the work: what can't be loaded for one shard can't
-            for any.
-        format: from a translation and `number`, that of its line from 1, to
-            what is written.
-        truncated: called with the number of a line that lost its end.
+        open_translator: returns a context manager of a batch translator. Its
+            errors aren't retried: a model that can't be loaded for one shard
+            can't be for the others.
+        format: function from a translation and `number`, its line number
+            from 1, to the text to write.
+        truncated: called with the number of a truncated line.
         progress: called with the number of lines of all shards that are
             done, by any process.
     """
@@ -71,7 +71,7 @@ class LocalAttempt:
                     yield number, self._try(self._folder.shards[number])
 
     def _try(self, shard):
-        """Translates a shard; why it failed, None if it didn't."""
+        """Translates a shard; returns why it failed, or None."""
         if shard.lines and self._translate_batches is None:
             self._translate_batches = self._opened.enter_context(self._open())
         try:
@@ -108,7 +108,7 @@ class LocalAttempt:
                 file.write(self._format(translation, number=number))
                 if translation.truncated:
                     truncated.append(number)
-        # Not of an attempt that failed, as the next one counts them again.
+        # Only after success, as another attempt would count them again.
         for number in truncated:
             self._truncated(number)
 
@@ -127,7 +127,7 @@ def finish(
 ) -> None:
     """Translates shards until each is finished or has failed too often.
 
-    Waits for those that other processes have claimed.
+    Waits for shards that other processes have claimed.
 
     Args:
         folder: the work folder.
@@ -135,7 +135,7 @@ def finish(
         attempt: translates some of them.
         retries: how often a shard that failed is tried again.
         tell: called with a line for each failure.
-        end: called when all are finished; gives those that aren't after all,
+        end: called when all are finished; returns shards to translate again,
             and why: see `ShardFolder.join` and `ShardFolder.discard_damaged`.
 
     Raises:
@@ -175,7 +175,7 @@ def finish(
 
 
 def _reason(error: Exception) -> str:
-    """Why a shard failed, in one line."""
+    """The reason why a shard failed, in one line."""
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, OSError):

@@ -1,8 +1,8 @@
 """Scores, tokens and alignments of translations, as graph functions.
 
 Axes: B sentences, K hypotheses, T output tokens, S source tokens with START
-and END, L without, P tokens of a prefix. They are as long as the longest of a
-batch needs, so they vary between batches.
+and END, L without, P tokens of a prefix. T, S, L and P are those of the longest
+row of a batch, so they vary between batches.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,34 +52,33 @@ def details(
     tokens: bool = False,
     alignment: bool = False,
 ) -> Callable[..., dict]:
-    """The graph function for translations with all that is known of them.
+    """The graph function for translations with all their details.
 
     Args:
-        translator: whose search and model are used.
+        translator: has the search and the model.
         num_hypotheses: K, at most the beam size; None: all.
         prefixed: whether the function takes a second argument: `prefix`
             string `(B,)`, what the translations begin with; "" for nothing.
-        tokens: whether tokens are returned too, for the price of scoring
-            every hypothesis once more.
-        alignment: whether tokens and their alignment are returned; the model
-            has to be one that aligns.
+        tokens: whether to return tokens, too, at the cost of scoring every
+            hypothesis once more.
+        alignment: whether to return tokens and their alignment; the model
+            needs `align`.
 
     Returns:
         A `tf.function` from `text` string `(B,)` to a dictionary:
         `translations` string `(B, K)`, the best first, no two the same;
         `scores` and
         `log_probabilities` float32 `(B, K)`, 0 for a blank text and
-        `NO_SCORE` in a row that is left over; `lengths` int32 `(B, K)`,
-        tokens, END included; `finished` bool `(B, K)`, whether the end was
-        reached before the limit; `truncated` bool `(B,)`, whether the text
-        lost its end: it was too long for the model, or its best translation
-        reached the limit.
+        `NO_SCORE` in unused rows; `lengths` int32 `(B, K)`, tokens, END
+        included; `finished` bool `(B, K)`, whether the translation ended
+        before its limit; `truncated` bool `(B,)`, whether the text was too
+        long for the model, or its best translation reached the limit.
 
-        With `tokens` also: `tokens` string `(B, K, T)`, as the vocabulary
-        has them, END included, "" after; `token_log_probabilities` float32
-        of that shape; `source_tokens` string `(B, S)`, as they look in the
-        text, " " for a token of space, or for a byte of a character, and ""
-        for START, END and what follows; `source_lengths` int32 `(B,)`, these
+        With `tokens` also: `tokens` string `(B, K, T)`, as in the
+        vocabulary, END included, "" after; `token_log_probabilities` float32
+        of that shape; `source_tokens` string `(B, S)`, as written in the
+        text, " " for a token of white space or of part of a character, and
+        "" for START, END and padding; `source_lengths` int32 `(B,)`, source
         tokens, START and END included. With `alignment` also:
         `alignment` float32 `(B, K, T, S)`, the attention weights of each
         token over the source.
@@ -106,16 +105,15 @@ def details(
 
 
 def score_details(translator: Translator) -> Callable[..., dict]:
-    """The graph function for all that is known of given translations.
+    """The graph function for the detailed scores of given translations.
 
     Returns:
         A `tf.function` from `text` and `translation`, string `(B,)`, to a
         dictionary: `log_probability` and `score` float32 `(B,)`; `tokens`
-        string `(B, T)`, as the vocabulary has them, END included, "" after;
+        string `(B, T)`, as in the vocabulary, END included, "" after;
         `token_log_probabilities` float32 `(B, T)`; `lengths` int32 `(B,)`,
         tokens; `truncated` and `translation_truncated` bool `(B,)`, whether
-        the text or the translation was too long for the model and lost its
-        end.
+        the text or the translation was too long for the model and was cut.
     """
 
     def run(text, translation):
@@ -131,12 +129,12 @@ def score_details(translator: Translator) -> Callable[..., dict]:
 
 
 def tokenize(tokenizer: Tokenizer) -> Callable[..., dict]:
-    """The graph function for the source's ids.
+    """The graph function for the ids of source texts.
 
     Returns:
         A `tf.function` from `text` string `(B,)` to `{"ids": int32 (B, L),
-        "length": int32 (B,)}`: whole texts without START and END, PAD after,
-        and how many ids they have. The model's limit cuts nothing off here.
+        "length": int32 (B,)}`: texts without START and END, PAD after, and
+        their numbers of ids. Texts aren't cut at the model's length.
     """
 
     def run(text):
@@ -150,26 +148,25 @@ def tokenize(tokenizer: Tokenizer) -> Callable[..., dict]:
 
 
 def align(translator: Translator) -> Callable[..., dict]:
-    """The graph function for what the best translation attended to.
+    """The graph function for the alignment of the best translation.
 
     Args:
-        translator: whose model aligns.
+        translator: one whose model has `align`.
 
     Returns:
         A `tf.function` from `text` string `(B,)` to a dictionary:
-        `source_tokens` string `(B, S)`, as they look in the text, "" for
-        START, END and what follows; `target_tokens` string `(B, T)`, as the
-        vocabulary has them, END included, "" after; `alignment` float32 `(B,
-        T, S)`, the attention weights of each target token over the source,
-        which sum to 1 where there is a token and are 0 where there is none;
-        `truncated` bool `(B,)`, as of `details`. A blank text has no target
-        token.
+        `source_tokens` string `(B, S)`, as written in the text, "" for
+        START, END and padding; `target_tokens` string `(B, T)`, as in the
+        vocabulary, END included, "" after; `alignment` float32 `(B, T, S)`,
+        the attention weights of each target token over the source, which sum
+        to 1 for a token and are 0 for padding; `truncated` bool `(B,)`, see
+        `details`. A blank text has no target token.
     """
 
     def run(text):
         source = translator.prepare(text)
         result = translator.search(source, num_hypotheses=1)
-        # The search may have more positions than it needed.
+        # The search may return more positions than it needed.
         longest = tf.maximum(tf.reduce_max(result.lengths), 1)
         ids = at_least_one_position(result.ids[:, 0, :longest])  # (B, T)
         weights = translator.score_ids(source.ids, ids).attention
@@ -192,10 +189,10 @@ def _numbers(result: SearchResult):
     scores = scores_of(result)
     return {
         "scores": scores,
-        # A row without tokens is blank or left over, and its score says which.
+        # A row without tokens is of a blank text, 0, or unused, `NO_SCORE`.
         "log_probabilities": tf.where(nothing, scores, values),
         "lengths": result.lengths,
-        # Nothing is missing from the translation of a blank text.
+        # The empty translation of a blank text is complete.
         "finished": result.finished | (nothing & (scores == 0.0)),
     }
 
@@ -205,7 +202,7 @@ def _by_token(translator, source, ids, alignment):
 
     Args:
         translator: see `details`.
-        source: what `Translator.prepare` made.
+        source: result of `Translator.prepare`.
         ids: int32 `(B, K, T)`.
         alignment: see `details`.
     """
@@ -222,7 +219,7 @@ def _by_token(translator, source, ids, alignment):
     outputs = tf.map_fn(
         score,
         tf.transpose(ids, [1, 0, 2]),  # (K, B, T)
-        # The logits of all hypotheses together would fill the memory.
+        # The logits of all hypotheses at once could fill the memory.
         parallel_iterations=1,
         fn_output_signature={name: _BY_TOKEN[name] for name in names},
     )
@@ -236,7 +233,7 @@ def _by_token(translator, source, ids, alignment):
 
 
 def token_strings(translator: Translator, ids: tf.Tensor) -> tf.Tensor:
-    """The target's tokens of ids of any shape, "" for PAD."""
+    """The target tokens of ids of any shape, "" for PAD."""
     tokens = translator.target_tokenizer.tokens()
     return tf.gather(tf.constant(["", *tokens[1:]]), ids)
 
@@ -254,12 +251,12 @@ def detailed_translator(
 
     Args:
         translator, num_hypotheses, tokens, alignment: see `details`.
-        prefixed: whether the function takes pairs of a text and a prefix; a
-            text isn't split then.
+        prefixed: whether the function takes pairs of a text and a prefix;
+            these texts aren't split.
         splitter: splits texts into sentences, see `Translator.splitter`;
-            None: each is one.
-        masks: whether symbols are put in place of markup, if the translator
-            has any.
+            None: texts aren't split.
+        masks: whether to replace markup by symbols, if the translator has
+            any.
     """
     graph = details(translator, num_hypotheses, prefixed, tokens, alignment)
 
@@ -294,8 +291,8 @@ def markup_translator(
     """A function from texts to translations with their markup projected.
 
     Args:
-        translator: whose model aligns.
-        splitter: splits texts into sentences; None: each is one.
+        translator: one whose model has `align`.
+        splitter: splits texts into sentences; None: texts aren't split.
         num_hypotheses: of each text.
         placeholders: regular expressions of further marks.
     """
@@ -313,7 +310,7 @@ def markup_translator(
 
 
 def _translation(source, outputs):
-    """The result of one line, from its rows of what `details` returns."""
+    """The result of one line, from its rows of the outputs of `details`."""
     length = int(outputs.get("source_lengths", 0))
     source_tokens = None
     if length:
@@ -360,12 +357,13 @@ def pair_scorer(
 ) -> Callable[[Sequence[tuple[str, str]]], list[ScoredPair]]:
     """A function from pairs of a text and a translation to their scores.
 
-    With symbols, markup counts that both have; see `mask_pairs`.
+    If the translator has symbols, they replace the markup that both texts
+    have; see `mask_pairs`.
 
     Args:
-        translator: whose model scores.
+        translator: has the model.
         splitters: of texts and translations, see `Translator.pair_splitters`;
-            None: each is a sentence.
+            None: texts aren't split.
     """
     function = score_details(translator)
     split = pair_splitter(splitters) if splitters else None

@@ -1,8 +1,8 @@
 """Distillation: a teacher's translations as a student's training data.
 
-A model trained on what a larger one makes of its sources learns more easily
-than from people's translations, which differ from each other (Kim and Rush
-2016, Sequence-Level Knowledge Distillation).
+A model learns more easily from a larger model's translations than from human
+ones, which are less consistent (Kim and Rush 2016, Sequence-Level Knowledge
+Distillation).
 """
 
 import contextlib
@@ -54,11 +54,11 @@ from keras_transformer.translation.workers import (
 )
 from keras_transformer.version import __version__
 
-# Batches that are sorted by length together, and make a shard: what a kill
-# costs.
+# Batches that are sorted by length together and form a shard, the work that is
+# lost when a process is killed.
 _BATCHES_A_SHARD = 16
 _MOST_SHARDS = 10_000
-_TRANSLATIONS = "translations"  # The name of what is never joined.
+_TRANSLATIONS = "translations"  # the shards' output, which is never joined
 _DISTILLS = (
     "distills there. Accepted: another --out, or the same command when that "
     "process has ended"
@@ -82,51 +82,52 @@ def distill(
     load: Callable[[], None] | None = None,
     ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
 ) -> PreparedData:
-    """Has a teacher translate the training sources of prepared data.
+    """Translates the training sources of prepared data with a teacher.
 
-    Makes prepared data of the same tokenizers, dev set and settings, whose
-    training targets are the translations. While it works, they lie in the
-    folder `OUT.distilling`. A call that was killed is made again: it goes on
-    with the sources that have no translation yet, and writes the same bytes
-    in the end.
+    Writes prepared data with the same tokenizers, dev set and settings, whose
+    training targets are the translations. They are kept in the folder
+    `OUT.distilling` meanwhile. If the process is killed, repeat the call: it
+    resumes with the sources that have no translation yet, and finally writes
+    the same bytes.
 
-    Sources that the teacher can't read as a whole, translations without an
-    end and those that `data.max_length` and `data.max_length_ratio` refuse
-    are dropped and counted, as are empty ones and, with
-    `data.remove_duplicates`, equal ones of a source.
+    Drops and counts sources that are too long for the teacher, translations
+    that are empty or unfinished or that `data.max_length` and
+    `data.max_length_ratio` refuse, and, with `data.remove_duplicates`, equal
+    translations of a source.
 
     Args:
         teacher: a run, or its folder, of the data's languages and tags. Its
-            tokenizers may be others.
+            tokenizers may differ from the data's.
         data: the prepared data, or its folder.
         out: the target path, a folder that doesn't exist or is empty.
         n_best: translations of each source, the best of the beam.
-        mix: how often the original pairs and the translated ones stand in an
-            epoch, ORIGINAL:TRANSLATED.
-        weights: of the teacher: "best", "last" or "average"; None: those that
-            it translates by.
+        mix: how often an epoch contains the original and the translated
+            pairs, ORIGINAL:TRANSLATED.
+        weights: of the teacher: "best", "last" or "average"; None: its
+            current choice.
         decoding: the search; None: the teacher's.
-        workers: processes that translate, 1: this one; None: one a core, if
-            there is enough to do, and 1 with a GPU.
-        threads: of each.
-        retries: how often a part that failed is tried again.
+        workers: processes that translate, 1: the calling one; None: one per
+            core if there are enough sentences, and 1 with a GPU.
+        threads: of each worker.
+        retries: how often a failed shard is tried again.
         progress: called with (stage, done, total or None), in sentences.
-        tell: called with a line for what a person should know.
+        tell: called with lines of information for the user.
         load: called in each process before TensorFlow is used; picklable.
         ensemble: folders of runs that translate together with the teacher, by
-            the mean of their probabilities (Freitag et al. 2017); none: those
-            that do so already.
+            the mean of their probabilities (Freitag et al. 2017); empty: the
+            teacher's current ones.
 
     Returns:
-        The distilled data. Its manifest's `distilled` says what it was made
-        of, its `report` what became of the pairs, as that of `prepare`.
+        The distilled data. In its manifest, `distilled` describes the teacher,
+        the data and the settings, `report` the kept and dropped pairs, as for
+        `prepare`.
 
     Raises:
         InputError: `out` is taken or can't be written, data or teacher are
             damaged, the teacher is untrained, of other languages or tags, has
-            no symbols where the data has, or was loaded with a shortlist,
-            placeholders or markup, `n_best` is more than the beam has, what is
-            there already is of other arguments, or nothing is left.
+            no symbols although the data has, or was loaded with a shortlist,
+            placeholders or markup, `n_best` exceeds the beam size, the work
+            folder is of other arguments, or no pair is left.
     """
     progress = progress or (lambda stage, done, total: None)
     tell = tell or (lambda line: None)
@@ -136,7 +137,7 @@ def distill(
     if workers == 1:
         set_threads(threads)
     run = TrainedRun.of(teacher).translating_by(weights, decoding, ensemble)
-    # Of these the workers, which load it by its folder, would know nothing.
+    # Workers load the teacher from its folder, without these settings.
     for name in ("shortlist", "placeholders", "markup"):
         if getattr(run, name):
             raise InputError(
@@ -175,7 +176,7 @@ def distill(
 
 @dataclasses.dataclass(frozen=True)
 class _Job:
-    """What decides distilled data; see `distill`."""
+    """The inputs that determine distilled data; see `distill`."""
 
     prepared: PreparedData
     run: Run
@@ -192,7 +193,7 @@ class _Job:
 
     @property
     def sources(self) -> int:
-        """How many there are."""
+        """The number of training sources."""
         return sum(self.prepared.shard_sizes("train"))
 
     @property
@@ -202,7 +203,7 @@ class _Job:
 
     @functools.cached_property
     def factory(self) -> RunTranslatorFactory:
-        # Symbols of the data stand for its markup already.
+        # The data has symbols in place of its markup already.
         markup = KEEP if self.prepared.config.symbols else None
         request = TranslationRequest(n_best=self.n_best, markup=markup)
         return RunTranslatorFactory(
@@ -227,11 +228,11 @@ class _Job:
 
     @property
     def file_name(self) -> str:
-        """Of the file of sources; other data has another one."""
+        """Name of the file of sources, which differs between data."""
         return f"sources-{self.data[:16]}.txt"
 
     def remove(self, work: pathlib.Path) -> None:
-        """Removes what was written to the folder, which goes if it's empty."""
+        """Removes the files in the work folder, and the folder if empty."""
         with contextlib.suppress(OSError):
             remove_shards(work / f"{_TRANSLATIONS}.shards")
             for path in work.glob(f"sources-{'[0-9a-f]' * 16}.txt"):
@@ -239,7 +240,7 @@ class _Job:
             work.rmdir()
 
     def check(self):
-        """Refuses what doesn't go together."""
+        """Refuses arguments that don't fit together."""
         for run in (self.run, *self.others):
             run.check_weights(self.weights)
         check_same_tokens(self.run, self.others)
@@ -253,7 +254,7 @@ class _Job:
                     f" that of {self.prepared.path} is {languages[1]}. "
                     "Accepted: a teacher of the data's languages"
                 )
-        # Now, and not after hours.
+        # Finds damaged tokenizers now rather than after hours.
         _ = self.prepared.source_tokenizer, self.prepared.target_tokenizer
         known = self.run.source_tokenizer.tags
         unknown = [tag for tag in ours.source_tags if tag not in known]
@@ -273,7 +274,7 @@ class _Job:
         check_n_best(self.n_best, self.search, "the n-best")
 
     def describe(self) -> dict:
-        """What the manifest says of it."""
+        """The manifest's description of the job."""
         others = [self._description(run) for run in self.others]
         return {
             "teacher": {
@@ -300,7 +301,7 @@ class _Job:
         }
 
     def is_done(self, out: pathlib.Path, work: pathlib.Path) -> bool:
-        """Whether a process was killed when all but its folder was done."""
+        """True if a process was killed after it had written `out`."""
         if not (work.is_dir() and (out / MANIFEST).is_file()):
             return False
         described = PreparedData.load(out).manifest.get(DISTILLED)
@@ -309,9 +310,10 @@ class _Job:
 
 
 def _open(job, work) -> ShardFolder:
-    """The folder of the translations, made if it isn't there."""
+    """Opens or creates the folder of the translations."""
     sources = work / job.file_name
-    # One that is there may be damaged; an equal one is gone on with.
+    # Written again, as an existing file may be damaged. The job is resumed if
+    # the content is the same.
     write_sources(job.prepared, sources)
     return open_folder(
         BulkJob(
@@ -334,7 +336,7 @@ def _open(job, work) -> ShardFolder:
 
 
 def _translate(job, folder, workers, retries, progress, tell, load):
-    """Translates what is left."""
+    """Translates the remaining sources."""
     total, done = job.sources, folder.finished_lines()
     if done:
         tell(f"{done} of {total} sentences were translated already")
@@ -377,7 +379,7 @@ def _write(job, folder, out, progress):
 def _format(translation: Translation, number: int) -> str:
     """A source's translations as they are stored, the best first.
 
-    None if the source lost its end, and none that did itself.
+    An empty list if the source was truncated, else without unfinished ones.
     """
     texts = [
         hypothesis.text

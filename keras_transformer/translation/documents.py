@@ -1,4 +1,4 @@
-"""Documents translated, by whatever translates batches of texts."""
+"""Translation of documents by any translator of batches."""
 
 import contextlib
 import itertools
@@ -22,7 +22,7 @@ def require_no_markup(document: Document, name: str) -> None:
     """Refuses a document with markup in its texts.
 
     Raises:
-        InputError: names the first text.
+        InputError: a text has markup; names the first mark.
     """
     for text in document.texts:
         if marks := find_marks(text):
@@ -37,19 +37,19 @@ def require_no_markup(document: Document, name: str) -> None:
 class Journal(contextlib.AbstractContextManager):
     """Translations of a document, kept on disk until the document is written.
 
-    A process that is killed leaves them behind. As a context manager it
-    removes them if no error ends the block.
+    A killed process leaves its file behind. As a context manager, removes the
+    file unless the block ends with an error.
 
     Args:
         path: of the file.
-        settings: what decides the translations; JSON-able.
-        resume: whether translations that are there are taken.
+        settings: everything that determines the translations; JSON-able.
+        resume: whether to use the translations in an existing file.
 
     Attributes:
-        done: how many are there.
+        done: the number of translations that the file had before.
 
     Raises:
-        InputError: those that are there are of other settings.
+        InputError: the existing file is of other settings.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class Journal(contextlib.AbstractContextManager):
         size = 0
         with self._path.open("rb") as file:
             for number, line in enumerate(file):
-                # It was killed while writing, or is damaged from here on.
+                # The last process was killed while writing this line, or the
+                # file is damaged from here on.
                 if not line.endswith(b"\n") or (number and not _is_entry(line)):
                     break
                 if number == 0 and line != self._head:
@@ -77,7 +78,7 @@ class Journal(contextlib.AbstractContextManager):
         os.truncate(self._path, size)
 
     def finished(self) -> Iterator[tuple[str, bool]]:
-        """Yields translations, and whether each text lost its end."""
+        """Yields the file's translations, and whether each was truncated."""
         if self.done:
             with self._path.open("rb") as file:
                 for line in itertools.islice(file, 1, self.done + 1):
@@ -102,7 +103,7 @@ class Journal(contextlib.AbstractContextManager):
 
 
 def _with_ends(source, result):
-    """The translation of a text, with its line ends; of a blank one itself."""
+    """A text's translation with its line ends; blank texts stay as they are."""
     if is_blank(source):
         return source
     end = source[len(source.rstrip("\r\n")) :]
@@ -110,7 +111,7 @@ def _with_ends(source, result):
 
 
 def _is_entry(line):
-    """True for a translation and whether its text lost its end."""
+    """True for the JSON of a translation and its `truncated`."""
     try:
         text, truncated = json.loads(line)
     except (TypeError, ValueError):
@@ -123,7 +124,7 @@ def _line(value):
 
 
 def require_unpacked(path: str | os.PathLike) -> None:
-    """Refuses the name of a packed file for a document.
+    """Refuses the name of a compressed file for a document.
 
     Raises:
         InputError: it ends in .gz.
@@ -149,12 +150,12 @@ def write_translated(
     Args:
         document: to translate.
         path: of the file, which appears when it is complete.
-        translate_batches: gives `Translation`s, see `stream_lines`.
+        translate_batches: returns `Translation`s, see `stream_lines`.
         batch_size: texts translated together.
         progress: called with the number of texts just finished.
-        truncations: gets the numbers of texts that lost their end.
-        journal: has the first translations, and gets the others; None: there
-            is none.
+        truncations: receives the numbers of truncated texts.
+        journal: holds the first translations, and receives the others; None:
+            no journal.
     """
 
     def translations():

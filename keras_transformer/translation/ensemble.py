@@ -1,8 +1,8 @@
 """Ensembles: models of the same tokens that translate as one.
 
-Trainings that differ in nothing but their seed make different mistakes; the
-mean of their probabilities makes fewer. It takes the time and the memory of
-all of them; a student of an ensemble (`distill`) takes those of one.
+Models that were trained with different seeds make different mistakes; the mean
+of their probabilities makes fewer. An ensemble takes the time and the memory of
+all its models; a student of it (see `distill`) takes those of one.
 
 Axes: B sentences, K beams, S source tokens, T target tokens, V vocabulary.
 """
@@ -21,17 +21,17 @@ from keras_transformer.training.run import Run
 
 
 class Ensemble:
-    """Several models as the one that a search calls, a `StepModel`.
+    """Several models as one `StepModel`, which a search calls.
 
-    Attention is the mean of theirs. Each encodes the source and has a cache of
-    its own.
+    Its attention is the mean of its members'. Each member encodes the source
+    and has its own cache.
 
     Args:
         members: one or more, with the same source and target tokens. Their
             shapes may differ.
 
     Attributes:
-        max_length: positions of the target that all of them have.
+        max_length: target positions that all members have.
         vocabulary_size: V.
 
     Reference: Sutskever et al. 2014, "Sequence to Sequence Learning with
@@ -69,7 +69,7 @@ class Ensemble:
     def predict(
         self, source_ids: tf.Tensor, target_ids: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """As `IncrementalTransformer.predict`."""
+        """See `IncrementalTransformer.predict`."""
         results = [m.predict(source_ids, target_ids) for m in self._members]
         logits, attention = map(list, zip(*results, strict=True))
         return mean_log_probabilities(logits), _mean(attention)  # (B, T, S)
@@ -108,7 +108,7 @@ def mean_log_probabilities(logits: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def _mean(attention):
-    """Of the models' attention, None unless all have it."""
+    """The mean of the models' attention; None unless all return it."""
     if any(weights is None for weights in attention):
         return None
     return tf.reduce_mean(tf.stack(attention), axis=0)
@@ -117,15 +117,15 @@ def _mean(attention):
 def load_members(
     run: Run, folders: Sequence[str | os.PathLike], weights: str
 ) -> list[keras.Model]:
-    """The models of other runs that are to translate together with a run's.
+    """Loads the models of other runs, to translate together with a run's.
 
     Args:
-        run: the first one.
-        folders: of the others.
-        weights: of all of them, "best", "last" or "average".
+        run: the first run.
+        folders: of the other runs.
+        weights: of all runs, "best", "last" or "average".
 
     Raises:
-        InputError: one is no run, damaged, or has other tokens.
+        InputError: one isn't a run, is damaged, or has other tokens.
     """
     others = [Run.load(folder) for folder in folders]
     check_same_tokens(run, others)
@@ -136,7 +136,7 @@ def check_same_tokens(run: Run, others: Sequence[Run]) -> None:
     """Refuses an ensemble of other languages, or of other tokens.
 
     Raises:
-        InputError: names the run that is to blame.
+        InputError: names the run that differs.
     """
     ours, *rest = [one.config.data for one in (run, *others)]
     for other, theirs in zip(others, rest, strict=True):

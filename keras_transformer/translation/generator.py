@@ -29,22 +29,22 @@ _NAME = "a TextGenerator"
 class TextGenerator(tf.Module):
     """Continues texts with a language model, by this package's searches.
 
-    The prompt is what a search has to begin with. So the texts of a batch
-    have prompts of different lengths, and none depends on its neighbours.
-    With a `temperature`, a prompt and `sampling_seed` decide what is drawn:
-    equal prompts continue equally, in one batch and in two calls. Another
-    `sampling_seed`, in a `TextGenerator` of its own, draws others.
+    The prompt is the forced prefix of the search, so the prompts of a batch may
+    differ in length, and the texts don't depend on each other. With a
+    `temperature`, the prompt and `sampling_seed` determine the sample: equal
+    prompts have equal continuations, within a batch and between calls. For
+    other samples, create a `TextGenerator` with another `sampling_seed`.
 
     Args:
         tokenizer: of the texts that the model was trained on.
-        model: that `build_language_model` made.
+        model: a model of `build_language_model`.
         config: the search; None: greedy. A text has at most `max_length`
-            tokens, the prompt and END included; its ratio and offset, which
-            are made for translations, don't count.
+            tokens, the prompt and END included. `max_length_ratio` and
+            `max_length_offset`, which are for translations, have no effect.
 
     Raises:
-        InputError: no language model, another model's tokenizer, a search
-            that needs a source, or a banned token that isn't in the
+        InputError: `model` isn't a language model, the tokenizer is another
+            model's, the search needs a source, or a banned token isn't in the
             vocabulary.
 
     Example:
@@ -87,14 +87,14 @@ class TextGenerator(tf.Module):
         return f"TextGenerator({self.tokenizer})"
 
     def __call__(self, texts: str | Iterable[str]) -> str | list[str]:
-        """Continues a text, or as many as there are.
+        """Continues a text or several texts.
 
         Args:
             texts: a string, or an iterable of strings; "" begins a new text.
 
         Returns:
-            for a string a string, for several a list of as many: the text
-            with its continuation, as the tokenizer writes it.
+            a string, or a list of strings for several texts: the text with
+            its continuation, detokenized.
         """
         lines = [texts] if isinstance(texts, str) else text_list(texts, _NAME)
         written = self.generate(encoded(lines))["text"]
@@ -108,7 +108,7 @@ class TextGenerator(tf.Module):
         `text` string `(B,)` -> `{"text": string (B,), "score": float32 (B,),
         "truncated": bool (B,)}`: the text with its continuation; its
         log-probability, that of the prompt included, divided by the length
-        penalty; and whether the prompt alone was too long and lost its end.
+        penalty; and whether the prompt alone was too long and was cut.
         """
         spec = tf.TensorSpec([None], tf.string, name="text")
         return graph_function(self._generate, [spec])
@@ -136,7 +136,7 @@ class TextGenerator(tf.Module):
         }
 
     def _words(self, text, width):
-        """A prompt's words, for those that the tokenizer doesn't know.
+        """The prompts' words, which replace unknown tokens.
 
         Returns:
             string `(B, T)`, "" after the prompt.
@@ -148,7 +148,7 @@ class TextGenerator(tf.Module):
 
 
 def _check(tokenizer, model):
-    """Refuses what isn't a tokenizer and the language model trained with it."""
+    """Refuses a model that isn't a language model, or another tokenizer."""
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}
     decoder = layers.get("decoder_layer_0")
     if decoder is None or decoder.cross_attention:

@@ -1,7 +1,6 @@
-"""Lexica learned from pairs of sentences: what may translate a token.
+"""Lexicons learned from pairs of sentences: possible translations of tokens.
 
-Of the tokens that a source token becomes by IBM Model 1, the most probable are
-kept.
+For each source token, the most probable target tokens of IBM Model 1 are kept.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import Tokenizer
     from keras_transformer.training.run import Run
 
-# Marian has 100 of both. Batches need what any of their sentences may use, half
-# as many tokens with these; with fewer candidates languages of many word forms
-# lose BLEU (docs/results.md).
+# Marian has 100 of both. A batch's shortlist has the candidates of all of its
+# sentences, half as many tokens with these numbers; with fewer candidates,
+# languages with many word forms lose BLEU (docs/results.md).
 CANDIDATES, FREQUENT = 30, 50
 _BATCH = 10_000  # sentences tokenized at a time
-# They are held in memory; a lexicon of more is no other.
+# Pairs are held in memory; more of them don't change the lexicon.
 _MOST_PAIRS = 1_000_000
 
 
@@ -40,9 +39,9 @@ def learn_lexicon(
     candidates: int = CANDIDATES,
     frequent: int = FREQUENT,
 ) -> Lexicon:
-    """Learns what may translate each token.
+    """Learns the possible translations of each token.
 
-    A token may become one that is spelled as it is, too: names and numbers.
+    A token of the same spelling is possible, too, for names and numbers.
 
     Args:
         pairs: source and target sentences, as a model translates them.
@@ -52,7 +51,7 @@ def learn_lexicon(
         frequent: target tokens that every sentence may use.
 
     Returns:
-        `Lexicon` of int32 arrays; copies have a column of their own.
+        `Lexicon` of int32 arrays; the last column is for copies.
 
     Raises:
         InputError: there is no pair with text on both sides.
@@ -80,11 +79,12 @@ def learn_lexicon(
 
 
 def lexicon_of(run: Run, pairs: Pairs | None) -> Lexicon | None:
-    """The lexicon of a run's tokens, or None where no shortlist is wanted.
+    """The lexicon of a run's tokens, or None without `pairs`.
 
     Args:
-        run: gives the tokenizers.
-        pairs: sentences, or files of them, see `sentence_pairs`; None: none.
+        run: has the tokenizers.
+        pairs: sentences, or files of them, see `sentence_pairs`; None: no
+            shortlist.
 
     Raises:
         InputError: a file can't be read, has no pair with text, or more than
@@ -120,7 +120,7 @@ def _best(links, probabilities, vocabulary_size, count):
 
 
 def _copies(source_tokens, target_tokens):
-    """int64 `(W,)`: the target token that is spelled so, or PAD."""
+    """int64 `(W,)`: the target token of the same spelling, or PAD."""
     ids = {token: i for i, token in enumerate(target_tokens)}
     first = len(SPECIAL_TOKENS)
     return np.array(

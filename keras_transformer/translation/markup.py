@@ -1,8 +1,8 @@
-"""Markup: translations that have that of their sources.
+"""Markup: translations that keep the markup of their sources.
 
-Models that have learned of it translate texts with symbols in place of their
-marks (`MaskedLines`). For others it is taken out before, and put back where the
-alignment says (`projecting_markup`).
+Models trained with symbols translate texts with symbols in place of their marks
+(`MaskedLines`). For other models, markup is removed first, and then put back
+into the translation by the alignment (`projecting_markup`).
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from keras_transformer.translation.request import (
 
 Translate = Callable[[list[str]], list[Translation]]
 
-# Of a translation with its terms, times that without.
+# Greatest length of a translation with its terms, relative to that without.
 _LONGEST = 1.5
 
 
 class MaskedLines:
-    """Lines as a model with symbols takes them, and their translations.
+    """Lines with symbols in place of marks, and their translations.
 
     Args:
-        lines: texts, or pairs of a text and what its translation begins with,
-            whose marks are masked as those of the text.
+        lines: texts, or pairs of a text and the prefix of its translation,
+            whose marks are masked like those of the text.
         placeholders: regular expressions of further marks.
 
     Attributes:
-        parts: what is translated, as `lines`: one for a line, or several
-            where it has more marks than there are numbers; none of a line
-            that is nothing but markup. Pairs around all of a line stay out of
-            it, so that one of several sentences isn't torn.
+        parts: texts or pairs to translate: one for each line, several if a
+            line has more marks than symbols have numbers, and none if it is
+            markup alone. Pairs of marks around a whole text are left out, as
+            splitting it into sentences would separate them.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class MaskedLines:
         self.parts: list[Any] = []
         for line in lines:
             text, *prefix = (line,) if isinstance(line, str) else line
-            # With a prefix the places of terms may be past.
+            # Terms get no symbols here: the prefix may have them already.
             masked = (
                 mask_marks(text, find_marks(text, placeholders))
                 if prefix
@@ -122,7 +122,7 @@ def _has_words(masked):
 
 
 def _with_prefix(masked, prefix, placeholders):
-    """A part with what its translation begins with, with its symbols."""
+    """A part and its translation's prefix, masked with the part's symbols."""
     left: dict[str, list[str]] = {}
     for symbol, mark in masked.marks.items():
         left.setdefault(mark, []).append(symbol)
@@ -143,8 +143,8 @@ def _of_part(masked, rest, wrapped):
 
     Args:
         masked: the part.
-        rest: results.
-        wrapped: whether what is around all of it stayed out of it.
+        rest: iterator of results.
+        wrapped: whether marks around the whole part were left out.
     """
     if not _has_words(masked):
         # A blank text without marks has the translation "", as everywhere.
@@ -152,7 +152,7 @@ def _of_part(masked, rest, wrapped):
         return blank_translation(marks, marks)
     result = next(rest)
     before, _, after = masked.unwrapped() if wrapped else ("", "", "")
-    # By their texts: two may differ in nothing but the order of symbols.
+    # Keyed by text, as two may differ only in the order of their symbols.
     hypotheses: dict[str, Hypothesis] = {}
     for one in result.hypotheses:
         text = with_wanted_terms(masked, f"{before}{one.text}{after}")
@@ -170,10 +170,10 @@ def masking_markup(
     translate: Callable[[list], list[Translation]],
     placeholders: tuple[str, ...] = (),
 ) -> Callable[[list], list[Translation]]:
-    """A function from lines with markup to translations with the same.
+    """A function from lines with markup to translations with the same markup.
 
     Args:
-        translate: of lines with symbols, see `MaskedLines`.
+        translate: translates lines with symbols, see `MaskedLines`.
         placeholders: regular expressions of further marks.
     """
 
@@ -190,7 +190,7 @@ def masking_markup(
 
 
 def without_terms(lines: Sequence[Any]) -> list[Any]:
-    """Lines whose terms aren't annotated; pairs with a prefix as they are."""
+    """Removes the annotations of terms from lines, but not from pairs."""
     return [
         annotated_where_missing(line) if isinstance(line, str) else line
         for line in lines
@@ -202,17 +202,17 @@ def with_terms(
     found: Iterable[Translation],
     translate: Callable[[list], list[Translation]],
 ) -> list[Translation]:
-    """Translations that have the annotated terms of their lines.
+    """Translates lines again if their translations lack annotated terms.
 
-    Terms that are there already aren't annotated: a model translates the rest
-    of a text best without annotations.
+    Terms that a translation has already aren't annotated: a model translates
+    the rest of a text best without annotations.
 
-    A translation stays without that becomes far longer by them, or loses a
-    term that it had.
+    The first translation is kept if the second one is far longer, or lacks a
+    term that the first one has.
 
     Args:
         lines: texts, or pairs of a text and a prefix, with annotated terms.
-        found: the translations of `without_terms`.
+        found: the translations of `without_terms(lines)`.
         translate: translates lines with annotated terms, and markup.
     """
     results = list(found)
@@ -228,7 +228,7 @@ def with_terms(
     for (index, text), result in zip(again.items(), forced, strict=True):
         first, second = (r.hypotheses[0].text for r in (results[index], result))
         terms = len(text) - len(annotated_where_missing(text))
-        # A search that finds no place for a term goes on to its limit.
+        # A search that finds no place for a term continues to its limit.
         lacks = [missing_terms(lines[index], one) for one in (first, second)]
         longest = _LONGEST * len(first) + terms
         if lacks[1] <= lacks[0] and len(second) <= longest:
@@ -239,11 +239,12 @@ def with_terms(
 def projecting_markup(
     translate: Translate, align: Translate, placeholders: tuple[str, ...] = ()
 ) -> Translate:
-    """A function from texts with markup to translations with the same.
+    """A function from texts with markup to translations with the same markup.
 
     Args:
-        translate: of texts without.
-        align: of others; its results have source tokens and alignments.
+        translate: translates texts that have no markup.
+        align: translates texts whose markup was removed; its results have
+            source tokens and alignments.
         placeholders: regular expressions of further marks.
     """
 
@@ -283,7 +284,7 @@ def _marked(hypothesis: Hypothesis, stripped, source, words):
     """A hypothesis with the marks of its source in its text."""
     target = token_spans(hypothesis.text, hypothesis.tokens or [])
     alignment = [
-        # A token attends to START and END, too, which no mark is at.
+        # Only source words: attention to START and END places no mark.
         max(words, key=weights.__getitem__, default=0)
         for weights in hypothesis.alignment or []
     ]
@@ -309,7 +310,7 @@ def _marked(hypothesis: Hypothesis, stripped, source, words):
 
 
 def _copied(source_text, text, source, target):
-    """Yields the spans of words that were copied, such as a list's number."""
+    """Yields both spans of words that were copied, such as list numbers."""
     words: dict[str, list[Span]] = {}
     for span in _of_no_token(source_text, source):
         words.setdefault(source_text[slice(*span)], []).append(span)
@@ -319,7 +320,7 @@ def _copied(source_text, text, source, target):
 
 
 def _of_no_token(text, spans):
-    """The spans of the words that no token is in."""
+    """The spans of the words without any token."""
     covered = {place for span in spans for place in range(*span)}
     words = token_spans(text, text.split())
     return [word for word in words if covered.isdisjoint(range(*word))]

@@ -1,11 +1,11 @@
 """Paragraphs: texts that are translated sentence by sentence, and joined.
 
 A paragraph's score is the mean of its sentences' scores, its k-th translation
-is made of their k-th ones, and it is truncated if one of them is. A given
-translation is scored so where it has as many sentences as its text, else as
-one sentence.
+is joined from their k-th ones, and it is truncated if one of them is. A given
+translation is scored by sentence if it has as many sentences as its text, else
+as a whole.
 
-Axes: B texts, N sentences and blank pieces of all of them, M sentences, K
+Axes: B texts, N sentences and blank pieces of all texts, M sentences, K
 hypotheses.
 """
 
@@ -49,7 +49,7 @@ def splitter_of(
 
     Args:
         data: names the languages.
-        tokenizer: of the source, by which the model translates.
+        tokenizer: the model's source tokenizer.
         max_length: positions of the model.
     """
     has_prefix = bool(tokenizer.options().get("prefix"))
@@ -94,18 +94,18 @@ def by_sentence(
 ) -> Callable[..., dict]:
     """The graph function of a translator for texts of several sentences.
 
-    For exports; runs and CTranslate2 do it in Python, see `Paragraphs`.
+    For exports; runs and CTranslate2 split texts in Python, see `Paragraphs`.
 
     Args:
-        translate: `Translator.translate`, or `nbest` where `ranks` are given.
-        splitter: None: every text is a sentence.
+        translate: `Translator.translate`, or `nbest` if `ranks` is given.
+        splitter: splits texts into sentences; None: texts aren't split.
         batch_size: sentences translated together, at most.
         ranks: K of `nbest`.
 
     Returns:
-        A `tf.function` from `text` string `(B,)` to what `translate` gives,
-        of texts with the white space, line ends and bullets that they had,
-        and `sentences` int32 `(B,)`: how many each has, 0 for a blank text.
+        A `tf.function` from `text` string `(B,)` to the outputs of
+        `translate`, with the white space, line ends and bullets of the texts,
+        and `sentences` int32 `(B,)`: how many each text has, 0 if blank.
     """
 
     if splitter is None:
@@ -132,7 +132,7 @@ def by_sentence(
         outputs = _in_batches(translate, [sentences], batch_size, specs)
         return _joined_outputs(splitter, found, shown, outputs, ranks)
 
-    # Not inlined: else TensorFlow would run through its dead nodes, a second
+    # Not inlined: TensorFlow would otherwise process its dead nodes, a second
     # search, for each text that is one sentence.
     split = graph_function(split_and_join, [_TEXT], inline=False)
     return graph_function(run, [_TEXT])
@@ -144,8 +144,8 @@ def _joined_outputs(splitter, found, shown, outputs, ranks):
     Args:
         splitter, ranks: see `by_sentence`.
         found: `Sentences`.
-        shown: int64 `(M, 1)`, those of them that were translated.
-        outputs: what of.
+        shown: int64 `(M, 1)`, indices of the translated ones.
+        outputs: of `translate`, for these sentences.
     """
     rows, size = tf.gather_nd(found.rows, shown), tf.shape(found.heads)[0]
     names = _names(ranks)
@@ -153,7 +153,7 @@ def _joined_outputs(splitter, found, shown, outputs, ranks):
         outputs[name] if ranks else outputs[name][:, tf.newaxis]
         for name in names
     )  # (M, K)
-    # A sentence has its last hypothesis in place of those that it lacks.
+    # A sentence with fewer hypotheses repeats its last one.
     counts = tf.reduce_sum(tf.cast(scores > NO_SCORE, tf.int32), axis=1)
     places = tf.range(tf.shape(scores)[1])  # (K,)
     kept = tf.maximum(counts[:, tf.newaxis] - 1, 0)
@@ -181,7 +181,7 @@ def _joined_outputs(splitter, found, shown, outputs, ranks):
 
 
 def _names(ranks):
-    """Names of texts and scores, of one hypothesis or of several."""
+    """Output names of texts and scores, for one hypothesis or several."""
     if ranks:
         return "translations", "scores"
     return "translation", "score"
@@ -192,7 +192,7 @@ def _with_heads(found: Sentences):
 
 
 def _specs(ranks):
-    """Outputs of what translates sentences."""
+    """Specs of the outputs of `translate`, see `by_sentence`."""
     shape = [None, ranks] if ranks else [None]
     text, score = _names(ranks)
     return {
@@ -203,13 +203,13 @@ def _specs(ranks):
 
 
 def _in_batches(function, columns, batch_size, specs):
-    """What a function gives, so many sentences at a time.
+    """Calls a function on batches of sentences and joins the outputs.
 
     Args:
-        function: of as many tensors as there are columns.
+        function: takes one tensor for each column.
         columns: string `(M,)` each.
         batch_size: sentences, at most.
-        specs: of its outputs, by name.
+        specs: of the function's outputs, by name.
     """
     nothing = {
         name: tf.zeros([0, *spec.shape[1:]], spec.dtype)
@@ -247,11 +247,11 @@ def scored_by_sentence(
 
     Args:
         score: `Translator.score`.
-        splitters: of texts and translations; None: every text is a sentence.
+        splitters: of texts and translations; None: texts aren't split.
         batch_size: sentences scored together, at most.
 
     Returns:
-        A `tf.function` of the arguments and outputs of `score`.
+        A `tf.function` with the arguments and outputs of `score`.
     """
     if splitters is None:
         return score
@@ -297,9 +297,10 @@ def pair_splitter(
         splitters: of texts and translations.
 
     Returns:
-        A `tf.function` from `text` and `translation`, string `(B,)`, to both
-        of M pairs, string `(M,)`, and the pair that each is of, int64 `(M,)`.
-        A pair whose sides have different numbers of sentences stays whole.
+        A `tf.function` from `text` and `translation`, string `(B,)`, to the
+        texts and translations of M pairs of sentences, string `(M,)`, and the
+        index of the pair that each is from, int64 `(M,)`. A pair whose sides
+        have different numbers of sentences stays whole.
     """
 
     def split(text, translation):
@@ -308,7 +309,7 @@ def pair_splitter(
             splitter.split(side)
             for splitter, side in zip(splitters, sides, strict=True)
         ]
-        # Markup alone counts here: it has a probability.
+        # A sentence of markup alone counts here, as it has a probability.
         shown = [~is_blank(one.texts) for one in found]
         counts, others = map(count_chosen, found, shown)
         several = (counts == others) & (counts > 1)  # (B,)
@@ -329,7 +330,7 @@ def added_scores(outputs: dict, rows: tf.Tensor, size: tf.Tensor) -> dict:
 
     Args:
         outputs: of `Translator.score`, of M pairs.
-        rows: int64 `(M,)`, the text that each is of.
+        rows: int64 `(M,)`, the index of each pair's text.
         size: B.
     """
     mean, total, most = (
@@ -350,12 +351,12 @@ def scored_pairs(
     split: Callable[..., tuple],
     batch_size: int,
 ) -> list[ScoredPair]:
-    """The scores of pairs, sentence by sentence where they agree.
+    """The scores of pairs, sentence by sentence if both sides have as many.
 
     Args:
         pairs: B texts and their translations.
-        score: from pairs of sentences to as many results, with tokens.
-        split: what `pair_splitter` gave.
+        score: function from pairs of sentences to their results, with tokens.
+        split: result of `pair_splitter`.
         batch_size: sentences scored together, at most.
     """
     *sides, rows = split(*map(encoded, zip(*pairs, strict=True)))
@@ -364,7 +365,7 @@ def scored_pairs(
         zip(*columns, strict=True),
         one_by_one(score),
         batch_size,
-        # Nothing may be left of a pair without its markup.
+        # A pair may be blank without its markup.
         blank=blank_pair,
     )
     parts: list[list[ScoredPair]] = [[] for _ in pairs]
@@ -392,11 +393,11 @@ def _added(pair, parts) -> ScoredPair:
 
 
 class Paragraphs:
-    """Translates texts by what translates sentences, in Python.
+    """Translates texts sentence by sentence, in Python.
 
-    For runs and CTranslate2; an export does it in the graph, `by_sentence`.
-    Tokens and log-probabilities of a text are those of its sentences, one
-    after the other, as are its source's tokens, to which the alignment goes.
+    For runs and CTranslate2; exports split texts in the graph, `by_sentence`.
+    A text's tokens, log-probabilities and source tokens are those of its
+    sentences, one after the other; the alignment is with these source tokens.
 
     Args:
         splitter: see `splitter_of`.
@@ -422,10 +423,10 @@ class Paragraphs:
 
         Args:
             lines: B texts.
-            translate: from sentences with words to as many results.
+            translate: function from sentences with words to their results.
         """
         texts = encoded(lines)
-        # Spares short requests the tracing, which takes longer than they do.
+        # Short requests skip the tracing of `_split`, which takes longer.
         if self._splitter.are_sentences(texts):
             return [
                 _together(line, [("", result)])
@@ -451,7 +452,7 @@ def _together(line, parts):
 
     Args:
         line: the text.
-        parts: what stands before each sentence, and its result or None.
+        parts: the text before each sentence, and its result or None.
     """
     results = [result for _, result in parts if result is not None]
     if not results:

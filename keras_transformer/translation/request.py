@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.errors import InputError, shown
 
-# Why texts are truncated.
+# Reasons for truncation, for messages.
 WHY = (
     "more tokens than the model takes, or a translation that reached its limit"
 )
-# Markup is text like the rest; it is placed by the alignment.
+# `markup`: translated like other text, or placed by the alignment.
 KEEP, PROJECT = "keep", "project"
-# Truncated texts whose numbers are named.
+# Truncated texts whose numbers a message lists.
 _NAMED = 5
 
 
 @dataclasses.dataclass(frozen=True)
 class TranslationRequest:
-    """What is requested of each line's translation, beside its text.
+    """Outputs requested for each line in addition to its translation.
 
     Attributes:
         n_best: hypotheses, the best first; None: the best alone.
@@ -31,8 +31,8 @@ class TranslationRequest:
         alignment: the attention weights of each token.
         prefixes: translations that begin as requested: each line is a pair
             of the source and the prefix, "" for none.
-        json: all that is known of them.
-        markup: `KEEP` or `PROJECT`, what is done with tags and placeholders;
+        json: all known details, as JSON.
+        markup: `KEEP` or `PROJECT`, how tags and placeholders are handled;
             None: symbols stand for them, if the model has any, else `KEEP`.
         placeholders: regular expressions of further marks.
     """
@@ -48,12 +48,12 @@ class TranslationRequest:
 
     @property
     def count(self) -> int:
-        """Hypotheses of a line."""
+        """Number of hypotheses of a line."""
         return 1 if self.n_best is None else self.n_best
 
     @property
     def is_plain(self) -> bool:
-        """Whether the best translation and its score are enough."""
+        """True if only the best translation and its score are requested."""
         return self == TranslationRequest(
             scores=self.scores,
             markup=self.markup,
@@ -62,16 +62,16 @@ class TranslationRequest:
 
 
 class Hypothesis(NamedTuple):
-    """One of a line's translations; None is what wasn't requested.
+    """One of a line's translations; None for values that weren't requested.
 
     Attributes:
         text: the translation.
         score: log-probability, length-normalised.
         log_probability: of the whole translation.
-        finished: whether it reached its end before its limit.
-        tokens: as the vocabulary has them, the end token included.
-        token_log_probabilities: as many.
-        alignment: for each token its attention weights over the source's
+        finished: whether it ended before its limit.
+        tokens: as in the vocabulary, the end token included.
+        token_log_probabilities: one for each token.
+        alignment: for each token its attention weights over the source
             tokens.
     """
 
@@ -85,7 +85,7 @@ class Hypothesis(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The translation without line ends, which a model may have learnt."""
+        """The translation in one line, as a model may generate line ends."""
         return " ".join(self.text.splitlines())
 
 
@@ -95,11 +95,11 @@ class Translation(NamedTuple):
     Attributes:
         source: the line.
         hypotheses: the best first.
-        truncated: whether the line lost its end: it had more tokens than the
-            model has positions, or its translation reached the limit.
-        source_tokens: as they look in the line, "" for its start and end.
-        sentences: of the line, each of which was translated by itself; None:
-            it isn't known.
+        truncated: whether the line had more tokens than the model has
+            positions, or its translation reached the limit.
+        source_tokens: as written in the line, "" for its start and end.
+        sentences: number of sentences, each translated by itself; None:
+            unknown.
     """
 
     source: str
@@ -115,8 +115,8 @@ def blank_translation(
     """The result of a line without words.
 
     Args:
-        line: the source, or the source and what its translation begins with.
-        text: of the result, markup alone.
+        line: the source, or the source and the prefix of its translation.
+        text: of the result, "" or markup alone.
     """
     source = line if isinstance(line, str) else line[0]
     nothing = Hypothesis(text, 0.0, 0.0, True, [], [], [])
@@ -124,7 +124,7 @@ def blank_translation(
 
 
 def of_rank(translation: Translation, rank: int) -> Hypothesis:
-    """A hypothesis of a rank from 0, or the last."""
+    """The hypothesis of a rank from 0, or the last one if there are fewer."""
     hypotheses = translation.hypotheses
     return hypotheses[min(rank, len(hypotheses) - 1)]
 
@@ -137,7 +137,7 @@ def joined_translation(
     Args:
         line: the text.
         results: of its parts, one or more.
-        texts: what the hypotheses of each rank are joined to, perhaps more.
+        texts: the joined text of each rank; more ranks are ignored.
     """
     ranks = max(len(one.hypotheses) for one in results)
     widths = [len(one.source_tokens or ()) for one in results]
@@ -154,12 +154,12 @@ def joined_translation(
 
 
 def _joined(text, parts, widths) -> Hypothesis:
-    """One hypothesis of those of several sentences of so many tokens."""
+    """Joins one hypothesis of each sentence; `widths` are source tokens."""
     known = [part.log_probability for part in parts]
     finished = [part.finished for part in parts]
     alignment = None
     if None not in (alignments := [part.alignment for part in parts]):
-        # A sentence's tokens attend to none of another's.
+        # A sentence's tokens don't attend to other sentences.
         alignment = [
             [0.0] * sum(widths[:i]) + row + [0.0] * sum(widths[i + 1 :])
             for i, rows in enumerate(alignments)
@@ -177,22 +177,22 @@ def _joined(text, parts, widths) -> Hypothesis:
 
 
 def chained(lists: Sequence[Any]) -> list | None:
-    """Lists one after the other; None if they weren't requested."""
+    """Concatenates lists; None if they weren't requested."""
     return None if None in lists else [*itertools.chain(*lists)]
 
 
 class ScoredPair(NamedTuple):
-    """What a model says of one pair; None is what an export doesn't give.
+    """The scores of one pair; None for values that an export doesn't return.
 
     Attributes:
         source, target: the pair.
         log_probability: of the whole translation, its end included.
-        score: the same, length-normalised as for a search.
+        score: the same, length-normalised as in a search.
         length: tokens, the end included.
         truncated: whether the source or the translation was too long for
-            the model and lost its end.
-        tokens: as the vocabulary has them.
-        token_log_probabilities: as many.
+            the model and was cut.
+        tokens: as in the vocabulary.
+        token_log_probabilities: one for each token.
     """
 
     source: str
@@ -216,13 +216,13 @@ def blank_pair(pair: tuple[str, str]) -> ScoredPair:
 
 
 class Truncations:
-    """Counts texts that lost their end, for one message about all.
+    """Counts truncated texts, for a single message about all of them.
 
     Args:
-        truncated: whether each of the first did.
+        truncated: whether each of the first texts was truncated.
 
     Attributes:
-        count: how many there are.
+        count: the number of truncated texts.
     """
 
     def __init__(self, truncated: Iterable[bool] = ()) -> None:
@@ -239,19 +239,19 @@ class Truncations:
             self._first.append(number)
 
     def message(self, unit: str = "texts") -> str:
-        """How many lost their end, the numbers of the first, and why.
+        """The count, the numbers of the first truncated texts, and why.
 
         Args:
-            unit: a plural, what they are.
+            unit: plural noun for the texts.
         """
         named = ", ".join(map(str, self._first))
         more = ", ..." if self.count > _NAMED else ""
         return f"{self.count:,} truncated {unit} (number {named}{more}): {WHY}"
 
     def warn(self) -> None:
-        """Warns once of all, if there are any."""
+        """Warns once of all truncated texts, if there are any."""
         if self.count:
-            # The line that called the caller.
+            # Names the line that called the API function.
             warnings.warn(self.message(), stacklevel=3)
 
 
@@ -263,19 +263,19 @@ def translations_of(
     count: int = 1,
     sentences: Sequence[int] | None = None,
 ) -> list[Translation]:
-    """The results of lines, from what a signature of an export gives.
+    """The results of lines, from the outputs of an export's signature.
 
     Args:
-        lines: that were translated.
+        lines: the translated lines.
         texts: K translations of each, the best first.
-        scores: as many; `NO_SCORE` in a row that is left over.
-        truncated: whether each line lost its end; None: it isn't known.
-        count: hypotheses of a line that are requested.
-        sentences: how many each line has; None: it isn't known.
+        scores: one for each translation; `NO_SCORE` in unused rows.
+        truncated: whether each line was truncated; None: unknown.
+        count: hypotheses requested for each line.
+        sentences: number of sentences of each line; None: unknown.
 
     Raises:
-        InputError: the export's beam has fewer, or what was given isn't so, as
-            a server may answer anything.
+        InputError: the export's beam is smaller than `count`, or a value has
+            another type, as a server may answer anything.
     """
     results = []
     unknown: list = [None] * len(lines)
@@ -313,7 +313,7 @@ def translations_of(
 
 
 def _are_hypotheses(texts, scores):
-    """Whether a line's are texts, and as many numbers."""
+    """True for a line's texts and as many numbers."""
     return (
         isinstance(texts, list | tuple)
         and isinstance(scores, list | tuple)
@@ -324,18 +324,18 @@ def _are_hypotheses(texts, scores):
 
 
 def _is_text(value):
-    """Whether it is a string that can be written as UTF-8."""
+    """True for a string that can be encoded as UTF-8."""
     if not isinstance(value, str):
         return False
     try:
         value.encode()
-    except UnicodeEncodeError:  # Half of a character, as JSON may have it.
+    except UnicodeEncodeError:  # A lone surrogate, which JSON can contain.
         return False
     return True
 
 
 def _is_number(value):
-    """Whether it is a number that fits a float."""
+    """True for a number that fits a float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return False
     try:

@@ -4,12 +4,12 @@ FOLDER/
   manifest.json       what is translated, how, and where shards begin
   00003-of-00064      the translations of shard 3, once they are whole
   00003-of-00064.json their bytes and SHA-256, and that of the manifest
-  claims              empty; its bytes are claimed by who does a shard
+  claims              empty; a process locks a byte for each shard it does
 
 Any number of processes work in it at once, also on several hosts that share
-a file system, and each may be killed at any moment. A shard is joined if it is
-what was written; otherwise it is translated again. Files of other names are
-left alone.
+a file system, and each may be killed at any moment. Shards are checked before
+they are joined, and translated again if they are damaged. Files of other names
+are left alone.
 """
 
 import contextlib
@@ -41,31 +41,32 @@ from keras_transformer.translation.shard_manifest import (
 )
 
 _MANIFEST, _CLAIMS = "manifest.json", "claims"
-# What this module writes, whole or not.
+# Names of the files that this module writes, temporary ones included.
 _OURS = re.compile(
     rf"claims|({TEMPORARY})?(\d{{5,}}-of-\d{{5,}}(\.json)?|manifest\.json)"
 )
-# Of the lock file: byte 0 is locked to plan or join, the next ones for shards.
+# Byte of the lock file that is locked to plan or join; the next ones are for
+# shards.
 _WHOLE = 0
 _COPIED_AT_ONCE = 1 << 20  # bytes
 
 
 class Claims:
-    """Who among several processes does a piece of work.
+    """Distributes work among processes: each piece is claimed by one of them.
 
-    A claim is the lock of one byte of a file. The system frees it when its
-    process dies, however that happens; file systems that hosts share (NFS 4,
-    Lustre, GPFS) tell it to the others. Where a file system has no locks, all
-    get every claim: what they do is then done again, and nothing is lost.
+    A claim is a lock on one byte of a file. The operating system frees it when
+    the process ends, in whatever way; file systems that are shared by hosts
+    (NFS 4, Lustre, GPFS) show it to the other hosts. On a file system without
+    locks every process gets every claim: work is then repeated, not lost.
 
-    A process opens the file once: closing it anywhere frees all claims, as
-    POSIX has it.
+    A process may open the file only once: POSIX frees all of its locks when any
+    of its descriptors of the file is closed.
 
     Args:
-        path: of the file, made if it isn't there.
+        path: of the file, created if it doesn't exist.
 
     Attributes:
-        are_kept: whether claims keep others away, as far as is known.
+        are_kept: False once the file system was found to have no locks.
 
     Raises:
         InputError: it is a pipe.
@@ -75,26 +76,26 @@ class Claims:
     def __init__(self, path: str | os.PathLike) -> None:
         self._path = pathlib.Path(path)
         try:
-            # For reading, too: a pipe's opening would wait for a reader.
+            # For reading, too: a pipe opened for writing waits for a reader.
             self._file = open(path, "a+b", opener=open_unlinked)
         except io.UnsupportedOperation:
             raise InputError(f"{path}: a pipe. Accepted: a file") from None
         self.are_kept = True
 
     def claim(self, index: int) -> bool:
-        """Claims a byte if nobody else has it; whether it is claimed."""
+        """Claims a byte; returns False if another process has it."""
         return self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB, index)
 
     def wait(self, index: int) -> None:
-        """Claims a byte as soon as nobody else has it."""
+        """Claims a byte as soon as no other process has it."""
         self._lock(fcntl.LOCK_EX, index)
 
     def release(self, index: int) -> None:
-        """Gives a claim up."""
+        """Releases a claim."""
         self._lock(fcntl.LOCK_UN, index)
 
     def is_current(self) -> bool:
-        """Whether the file still has its name, and wasn't removed."""
+        """True unless the file was removed or renamed."""
         try:
             status = self._path.lstat()
         except FileNotFoundError:
@@ -102,7 +103,7 @@ class Claims:
         return os.path.samestat(status, os.fstat(self._file.fileno()))
 
     def close(self) -> None:
-        """Gives all claims up."""
+        """Releases all claims."""
         self._file.close()
 
     def _lock(self, how, index):
@@ -153,9 +154,9 @@ class ShardFolder:
         return self.path / f"{number:05d}-of-{len(self.shards):05d}"
 
     def unfinished(self, numbers: Iterable[int]) -> list[int]:
-        """Those of the shards that aren't translated yet.
+        """The numbers of the shards that aren't translated yet.
 
-        None if another process has joined them all.
+        Empty if another process has joined all shards.
         """
         try:
             names = set(os.listdir(self.path))
@@ -178,7 +179,7 @@ class ShardFolder:
 
     @contextlib.contextmanager
     def claim(self, number: int) -> Iterator[bool]:
-        """Keeps other processes from a shard while the block lasts.
+        """Keeps other processes from a shard for the duration of the block.
 
         Yields:
             True if the shard is to be translated, False if another process
@@ -193,10 +194,10 @@ class ShardFolder:
 
     @contextlib.contextmanager
     def writing_shard(self, number: int) -> Iterator[TextIO]:
-        """A text file that is the shard's translations once it is whole.
+        """A text file that becomes the shard's translations on success.
 
         Raises:
-            OSError: of writing.
+            OSError: a file can't be written.
         """
         path, record = self._files(number)
         if self._claims.are_kept:
@@ -209,12 +210,12 @@ class ShardFolder:
             write_json(record, described)
 
     def discard_damaged(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Removes finished shards that aren't what was written.
+        """Removes finished shards that were damaged.
 
         Reads them all.
 
         Returns:
-            `{number: what is wrong}` of those that were removed.
+            `{number: what is wrong}` of the removed shards.
 
         Raises:
             OSError: one can't be removed.
@@ -223,7 +224,7 @@ class ShardFolder:
         left = self.unfinished(numbers)
         problems = {n: self._problem(n) for n in numbers if n not in left}
         if not (self.path / _MANIFEST).exists():
-            return {}  # Joined meanwhile by another process.
+            return {}  # Another process has joined the shards.
         damaged = {n: problem for n, problem in problems.items() if problem}
         for number in damaged:
             for path in self._files(number):
@@ -231,7 +232,7 @@ class ShardFolder:
         return damaged
 
     def checksum(self) -> str:
-        """The SHA-256 of all shards, one after the other, hexadecimal."""
+        """The SHA-256 of all shards, concatenated, hexadecimal."""
         sha256 = hashlib.sha256()
         for shard in self.shards:
             sha256.update(self.shard_path(shard.number).read_bytes())
@@ -240,11 +241,11 @@ class ShardFolder:
     def join(self) -> dict[int, str]:
         """Writes the output, all shards in their order; removes the folder.
 
-        Another process that has done so meanwhile has done it for this one.
+        Does nothing if another process has done so in the meantime.
 
         Returns:
-            `{number: why}` of the shards that have to be translated before,
-            as they are missing or were damaged; none if the output is there.
+            `{number: why}` of the shards that have to be translated first, as
+            they are missing or were damaged; empty if the output is written.
 
         Raises:
             InputError: the folder was removed, and there is no output.
@@ -280,12 +281,12 @@ class ShardFolder:
         return {}
 
     def _files(self, number):
-        """The files of a finished shard: its translations, their record."""
+        """The files of a finished shard: its translations and their record."""
         path = self.shard_path(number)
         return path, path.with_name(f"{path.name}.json")
 
     def _problem(self, number) -> str | None:
-        """What is wrong with a finished shard; None: nothing."""
+        """Describes what is wrong with a finished shard; None if nothing."""
         path, record = self._files(number)
         try:
             described = read_json(record)
@@ -305,11 +306,11 @@ class AlreadyJoined(InputError):
 
 
 def open_folder(job: BulkJob) -> ShardFolder:
-    """The work folder of a job, made if it isn't there.
+    """Opens or creates the work folder of a job.
 
     Raises:
         AlreadyJoined: another process has done the job meanwhile.
-        InputError: the folder is another job's, or a file can't be cut.
+        InputError: the folder is another job's, or a file can't be split.
         OSError: a file can't be read or written.
     """
     for name, path in {**job.texts, "output": job.output}.items():
@@ -343,11 +344,11 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def _claim_folder(job) -> Claims:
-    """The claims of a job's folder, with that of the whole."""
+    """Opens the claims of a job's folder, and claims the whole folder."""
     path = job.folder
     was_there = False
     while True:
-        # Gone after it was there: a process has joined, and removed it.
+        # A folder that disappeared was removed by a process that has joined.
         if was_there and not path.exists() and os.path.exists(job.output):
             raise AlreadyJoined(f"{job.output}: written by another process")
         was_there = was_there or path.exists()
@@ -355,7 +356,7 @@ def _claim_folder(job) -> Claims:
         try:
             claims = Claims(path / _CLAIMS)
         except FileNotFoundError:
-            continue  # Removed meanwhile by a process that has joined.
+            continue  # The folder was removed by a process that has joined.
         claims.wait(_WHOLE)
         if claims.is_current():
             return claims
@@ -363,7 +364,7 @@ def _claim_folder(job) -> Claims:
 
 
 def _begin(job):
-    """Writes the manifest, or checks the one that is there."""
+    """Writes the manifest, or checks the existing one."""
     path = job.folder / _MANIFEST
     if os.path.lexists(path):
         if other := difference(read_manifest(path), job):
@@ -386,9 +387,10 @@ def _begin(job):
 
 
 def remove_shards(folder: pathlib.Path) -> None:
-    """Removes a work folder; if it has files of others, only its own files.
+    """Removes a work folder, or only its own files if it has others.
 
-    It loses its name in one step, so that a kill leaves all or nothing.
+    The folder is renamed first, so that a killed process doesn't leave a part
+    of it under its name.
     """
     if not folder.is_dir():
         return

@@ -1,8 +1,8 @@
 """The manifest of a text that is translated shard by shard.
 
-It says what is translated, by which model and with which options, and where
-each shard begins. A process that is to go on with other ones is refused, as is
-a manifest whose content isn't what was written.
+It records the text, the model, the options and where each shard begins. A
+process with other ones can't resume the job, and a manifest that was changed is
+refused.
 """
 
 import dataclasses
@@ -22,17 +22,17 @@ FORMAT = 2
 
 @dataclasses.dataclass(frozen=True)
 class BulkJob:
-    """A text to be translated in shards, and all that decides the result.
+    """A text to translate in shards, and everything that affects the result.
 
     Attributes:
         input: path of the text, plain or compressed.
         prefixes: path of a file with a prefix for each line, or None.
         output: path of the result.
-        count: shards.
+        count: number of shards.
         batch_size: lines translated together, at most.
         window: lines that are sorted into batches together.
         model: fingerprint of the model.
-        options: all else that decides a translation; JSON-able.
+        options: everything else that affects a translation; JSON-able.
     """
 
     input: str
@@ -51,13 +51,13 @@ class BulkJob:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The paths that are read, each by what it is."""
+        """The paths of "input" and, if there is one, of "prefix"."""
         prefixes = {} if self.prefixes is None else {"prefix": self.prefixes}
         return {"input": self.input, **prefixes}
 
 
 def write_manifest(path: pathlib.Path, job: BulkJob) -> None:
-    """Reads the text once, and writes where it is cut.
+    """Reads the text once, and writes the manifest of its shards.
 
     Raises:
         InputError: a line isn't UTF-8, there isn't a prefix for each line, or
@@ -89,7 +89,7 @@ def read_manifest(path: pathlib.Path) -> dict:
     """The content of a manifest that `write_manifest` wrote.
 
     Raises:
-        InputError: it is damaged, or something else.
+        InputError: the file is damaged, or isn't such a manifest.
     """
     manifest = read_json(path)
     content = {k: value for k, value in manifest.items() if k != "sha256"}
@@ -138,7 +138,7 @@ def difference(manifest: dict, job: BulkJob) -> str | None:
 
 
 def _options(job) -> dict:
-    """The options as they are read back."""
+    """The options as they are when read back from JSON."""
     options = {"batch_size": job.batch_size, **job.options}
     return json.loads(json.dumps(options))
 
@@ -160,6 +160,6 @@ def _same_text(described, path, window) -> bool:
 
 def _describe(path) -> dict:
     """A file's bytes, and the time of its last change in nanoseconds."""
-    # By the name that was given: `Path` drops a slash at its end.
+    # Not `Path.stat`: `Path` drops a slash at the end of a name.
     status = os.stat(path)  # noqa: PTH116
     return {"bytes": status.st_size, "modified": status.st_mtime_ns}

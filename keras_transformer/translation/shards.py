@@ -27,7 +27,7 @@ class Shard(NamedTuple):
     Attributes:
         number: from 0.
         line: lines of the text before it.
-        lines: how many it has.
+        lines: number of lines in the shard.
         spans: its first byte and the one after its end, uncompressed: in the
             text, and in the file of prefixes if there is one.
     """
@@ -42,9 +42,9 @@ class TextScan(NamedTuple):
     """Result of one reading of a text file.
 
     Attributes:
-        lines: how many; the last one counts without a line end, too.
-        sha256: of the lines, uncompressed, hexadecimal; of an over-long line
-            only the beginning counts, as nothing else is read.
+        lines: number of lines, a last one without a line end included.
+        sha256: of the lines, uncompressed, hexadecimal; only the beginning of
+            an over-long line counts, as the rest isn't read.
         offsets: bytes before each window of lines, and of the whole text.
     """
 
@@ -79,9 +79,9 @@ def scan_text(path: str | os.PathLike, window: int) -> TextScan:
 
 
 def window_edges(windows: int, count: int) -> list[int]:
-    """The windows before each of `count` shards of about equal size, and all.
+    """The number of windows before each of `count` about equal shards, and all.
 
-    Some shards are empty where there are fewer windows.
+    Some shards are empty if there are fewer windows.
     """
     return [windows * number // count for number in range(count + 1)]
 
@@ -89,7 +89,7 @@ def window_edges(windows: int, count: int) -> list[int]:
 def shard_lines(
     paths: Sequence[str], shard: Shard
 ) -> Iterator[str | tuple[str, ...]]:
-    """Yields a shard's lines; with prefixes pairs, without line ends.
+    """Yields a shard's lines or, with prefixes, pairs without line ends.
 
     A compressed file is read from its beginning.
 
@@ -98,7 +98,7 @@ def shard_lines(
         shard: the shard.
 
     Raises:
-        InputError: a line isn't UTF-8, or a file isn't what was cut.
+        InputError: a line isn't UTF-8, or a file has changed.
         OSError: a file can't be read.
     """
     with contextlib.ExitStack() as stack:

@@ -1,8 +1,8 @@
 """Bulk translation by Apache Spark: a task for each shard.
 
-The tasks read the text and write their shards where all of the cluster's
-machines have the same files, by the same paths. Nothing but numbers goes
-through Spark.
+The tasks read the text and write their shards in a file system that all of the
+cluster's machines share, with the same paths. The text and its translations
+don't pass through Spark.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# Seconds between two looks at how far the tasks are.
+# Seconds between reports of the tasks' progress.
 _POLL_SECONDS = 1.0
 
 
 class ShardOutcome(NamedTuple):
-    """What became of a task.
+    """Result of a task.
 
     Attributes:
-        tried: the number of its shard, and why it failed or None; none if
-            another process does it.
-        truncated: numbers of lines that lost their end.
-        fatal: why no shard can be translated, None if they can.
+        tried: the number of its shard, and why it failed or None; empty if
+            another process does the shard.
+        truncated: numbers of truncated lines.
+        fatal: an error that concerns all shards, or None.
     """
 
     tried: Sequence[tuple[int, str | None]] = ()
@@ -59,7 +59,7 @@ class ShardTask:
         threads: that TensorFlow uses in each Python worker.
         prepare: called before the translator is loaded, without arguments.
         glossary, patterns: see `with_glossary`.
-        current: the folder from which relative paths begin.
+        current: the working directory, for relative paths.
     """
 
     job: BulkJob
@@ -73,7 +73,7 @@ class ShardTask:
 
     def __call__(self, number: int) -> ShardOutcome:
         """Translates a shard, if no other process does."""
-        # Where it isn't there, absolute paths may be.
+        # A machine without this directory may still have absolute paths.
         with contextlib.suppress(OSError):
             os.chdir(self.current)
         truncated: list[int] = []
@@ -108,13 +108,13 @@ def _loaded(factory, threads, prepare):
 
 @dataclasses.dataclass(frozen=True)
 class SparkAttempt:
-    """An `Attempt` (see `bulk`) of the tasks of a Spark session.
+    """An `Attempt` (see `bulk`) that runs tasks in a Spark session.
 
     Attributes:
         session: `pyspark.sql.SparkSession`.
-        folder: the work folder, to see how far the tasks are.
-        task: what translates a shard.
-        truncated: called with the number of a line that lost its end.
+        folder: the work folder, which shows the tasks' progress.
+        task: translates a shard.
+        truncated: called with the number of a truncated line.
         progress: called with the number of lines of all shards that are
             done, by any process.
     """
@@ -133,7 +133,7 @@ class SparkAttempt:
         try:
             outcomes = self._watched(numbers)
         except (Py4JError, PySparkException) as error:
-            # Spark gave up after one of the tasks; others may be finished.
+            # Spark gave up because of one task; others may be finished.
             reason = f"Spark: {spark_reason(error)}"
             for number in self.folder.unfinished(numbers):
                 yield number, reason
@@ -146,7 +146,7 @@ class SparkAttempt:
             yield from outcome.tried
 
     def _watched(self, numbers) -> list[ShardOutcome]:
-        """The outcomes of all tasks; shows progress meanwhile."""
+        """Runs the tasks, reports their progress and returns the outcomes."""
         context = self.session.sparkContext
         # A partition, and so a task, for each shard.
         tasks = context.parallelize(numbers, len(numbers)).map(self.task)

@@ -1,7 +1,7 @@
-"""Streams of lines through a batch translator, in order, at bounded memory.
+"""Streams lines through a batch translator, in order and in bounded memory.
 
-With a glossary the translator finds the translations of its terms in the lines:
-text goes in and comes out, whether it is a run, an export or on a server.
+A glossary's terms are annotated within the lines, so that runs, exports and
+servers, which translate text to text, need no further input.
 """
 
 import collections
@@ -17,8 +17,8 @@ from keras_transformer.translation.request import Translation
 
 # Batches that are sorted by length together.
 BATCHES_A_WINDOW = 50
-# Characters a sentence, padding included, that a batch may hold on average.
-# Longer lines share smaller batches.
+# Characters per sentence, padding included, that a batch may hold on average.
+# Batches of longer lines are smaller.
 CHARACTERS_A_SENTENCE = 256
 
 # A text, or texts that belong together: a sentence and its prefix.
@@ -34,8 +34,8 @@ def one_by_one(
     """A function for `stream_lines` that translates in this process.
 
     Args:
-        translate: from a list of lines, none blank, to as many results; see
-            `details.detailed_translator`.
+        translate: function from a list of lines, none blank, to their results;
+            see `details.detailed_translator`.
     """
 
     def translate_batches(batches):
@@ -53,7 +53,7 @@ def stream_lines(
     blank: Callable[[Line], Any] = lambda line: "",
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Result]:
-    """Translates lines at bounded memory and yields them in their order.
+    """Translates lines in bounded memory and yields the results in order.
 
     Reads a window of lines, sorts it by length so that a batch holds little
     padding, has the batches translated and puts the window back in order.
@@ -61,30 +61,30 @@ def stream_lines(
     Args:
         lines: a file or any other iterable of strings, whose line ends are
             removed, or of tuples of strings.
-        translate_batches: from an iterator of batches, of which some may be
-            empty, to one of their results, in the same order. How far it
-            reads ahead decides how many windows are in memory: see
-            `one_by_one` and `system.workers.Workers.map`.
-        batch_size: lines translated together, at most; fewer where lines are
+        translate_batches: function from an iterator of batches, some of which
+            may be empty, to an iterator of their results, in the same order.
+            How far it reads ahead determines how many windows are in memory:
+            see `one_by_one` and `system.workers.Workers.map`.
+        batch_size: lines translated together, at most; fewer if lines are
             long.
-        window: lines read before the first is translated. 1 answers every
-            line at once; None: 50 batches.
-        blank: makes what is yielded for a blank line; "" otherwise.
+        window: lines read before the first is translated. 1 translates each
+            line as it arrives; None: 50 batches.
+        blank: makes the result of a blank line, "" by default.
         progress: called with the number of lines just finished.
 
     Yields:
-        One result a line.
+        One result per line.
     """
     window = window or BATCHES_A_WINDOW * batch_size
     progress = progress or (lambda count: None)
     remaining = map(_without_end, lines)
-    # Of each batch handed out: the results of its window, its indices there,
-    # and of a window's last batch how many lines are blank.
+    # For each batch in translation: the results of its window, its indices
+    # there and, for a window's last batch, the number of blank lines.
     expected: collections.deque = collections.deque()
 
     def batches():
         while read := list(itertools.islice(remaining, window)):
-            # A string is the join of its characters, too.
+            # Joins tuples; a string stays as it is.
             texts = ["".join(line) for line in read]
             results = [
                 blank(line) if is_blank(text) else None
@@ -110,12 +110,12 @@ def stream_lines(
 
 
 def _batches(texts, batch_size):
-    """Yields the indices of each batch; an empty one if there is none.
+    """Yields the indices of each batch; one empty batch if all are blank.
 
-    Results stay in order by it.
+    The empty batch keeps the results of windows in order.
     """
     indices = [i for i, text in enumerate(texts) if not is_blank(text)]
-    # The longest first: what is too large for the memory fails at once.
+    # The longest first, so that a batch that exceeds the memory fails at once.
     indices.sort(key=lambda index: len(texts[index]), reverse=True)
     begin = 0
     while begin < len(indices) or not begin:
@@ -131,15 +131,15 @@ def _without_end(line):
 
 
 def has_learned_terms(data: DataConfig | None) -> bool:
-    """Whether a model of such data has learned of terms."""
+    """True if models of this data are trained with annotated terms."""
     return data is not None and data.term_share > 0
 
 
 def require_terms(has_terms: bool) -> None:
-    """Refuses a glossary for a model that has learned of no terms.
+    """Refuses a glossary for a model that wasn't trained with terms.
 
     Raises:
-        InputError: says what would be accepted.
+        InputError: says which models are accepted.
     """
     if not has_terms:
         raise InputError(
@@ -151,9 +151,9 @@ def require_terms(has_terms: bool) -> None:
 def all_patterns(
     data: DataConfig | None, placeholders: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Regular expressions of a user's markup and of that of a model's data."""
+    """Regular expressions of a user's markup and of the model data's."""
     own = () if data is None else data.markup_patterns
-    # A name of a group may be there once.
+    # Without duplicates, as a pattern may have a named group only once.
     return tuple(dict.fromkeys((*placeholders, *own)))
 
 
@@ -162,15 +162,17 @@ def with_glossary(
     terms: Terms | None,
     placeholders: tuple[str, ...] = (),
 ) -> TranslateBatches:
-    """What translates batches of texts by a glossary; None: as it does.
+    """A function that translates batches of texts with a glossary.
 
     Args:
-        translate_batches: see `stream_lines`.
-        terms: see `Glossary.of`.
-        placeholders: regular expressions of markup, in which no term is.
+        translate_batches: see `stream_lines`; returned as it is if there is no
+            glossary.
+        terms: see `Glossary.of`; None: no glossary.
+        placeholders: regular expressions of markup, in which terms aren't
+            searched.
 
     Raises:
-        InputError: they aren't a glossary.
+        InputError: `terms` isn't a glossary.
     """
     if terms is None:
         return translate_batches
@@ -197,12 +199,12 @@ def with_glossary(
 
 
 def missing_prefix(path: str, number: int, shorter: str) -> InputError:
-    """The error of a file that hasn't a prefix for each line of input.
+    """The error for a file that hasn't a prefix for each line of input.
 
     Args:
         path: of the prefixes.
         number: of the first line that only one of the files has.
-        shorter: the file that lacks it.
+        shorter: the file that lacks this line.
     """
     return InputError(
         f"{path}: a prefix for each line of input is needed, an empty line "

@@ -1,4 +1,4 @@
-"""Texts in, texts out: one contract for runs, exports and servers."""
+"""Translation of Python strings: the interface of runs, exports and servers."""
 
 import contextlib
 from collections.abc import Iterable
@@ -26,16 +26,16 @@ from keras_transformer.translation.stream import (
 
 
 class TextTranslator:
-    """Translator of a text, or of several.
+    """Base class of translators of strings.
 
-    There are four: a run (`TrainedRun`), an export (`SavedTranslator`,
-    `CTranslate2Translator`) and a server (`RemoteTranslator`). Each has
-    `plain_results`, or `results` with its own way to mask markup, or `opened`
-    where a connection has to be open meanwhile.
+    The subclasses are `TrainedRun`, the exports `SavedTranslator` and
+    `CTranslate2Translator`, and the server's client `RemoteTranslator`. Each
+    overrides `plain_results`, or `results` to mask markup in another way, or
+    `opened` if a connection has to be kept open.
 
     Attributes:
-        placeholders: regular expressions of markup that is masked beside the
-            usual; None: none is masked, as the model has no symbols for it.
+        placeholders: regular expressions of markup to mask in addition to
+            the usual; None: markup isn't masked, as the model has no symbols.
     """
 
     placeholders: tuple[str, ...] | None = None
@@ -45,9 +45,10 @@ class TextTranslator:
         """Texts translated together."""
         return 64
 
-    # A string is an iterable of strings, too: the first that fits counts.
+    # A string is an iterable of strings, too: the first overload that fits
+    # is used.
     @overload
-    def translate(  # type: ignore[overload-overlap]  # As said.
+    def translate(  # type: ignore[overload-overlap]  # See above.
         self,
         texts: str,
         n_best: None = None,
@@ -84,35 +85,35 @@ class TextTranslator:
         details: bool = False,
         glossary: Terms | None = None,
     ) -> Any:
-        """Translates a text, or as many as there are.
+        """Translates a text or several texts.
 
         Args:
             texts: a string, or an iterable of strings.
-            n_best: how many translations of each, the best first; None: the
+            n_best: number of translations of each, the best first; None: the
                 best alone.
-            details: whether `Translation` objects are returned, with scores,
-                in place of strings.
-            glossary: terms and the translations that are wanted of them: a
-                dictionary, pairs, the path of a TSV file or a `Glossary`. A
-                term without one, "", stays as it is.
+            details: whether to return `Translation` objects, with scores,
+                instead of strings.
+            glossary: terms and their translations: a dictionary, pairs, the
+                path of a TSV file or a `Glossary`. A term whose translation
+                is "" stays as it is.
 
         Returns:
-            for a string its translation, for several a list of as many. A
-            translation is a string, a list of at most `n_best` strings where
-            these are requested, or a `Translation`. That of a blank text is
-            "". A text of several sentences is translated one by one, unless
-            the search keeps texts as they are, with white space, line ends
-            and bullets as it has them; but each of several, as lines of a
-            file, loses the line end behind it.
+            the translation of a string, or a list of those of several. A
+            translation is a string, a list of at most `n_best` strings if
+            that is given, or a `Translation`. That of a blank text is "". The
+            sentences of a text are translated one by one, unless the search
+            keeps texts whole, and keep the white space, line ends and bullets
+            between them. Each of several texts loses its trailing line end,
+            like a line of a file; a single string keeps it.
 
         Raises:
-            InputError: something is no text, the translator doesn't give so
-                many, or it has learned of no terms.
+            InputError: a text isn't a string, `n_best` is more than the
+                translator returns, or the model wasn't trained with terms.
 
         Warns:
-            UserWarning: how many texts lost their end: they have more tokens
+            UserWarning: how many texts were truncated: they have more tokens
                 than the model takes, or a translation reached its limit.
-                `details` say which.
+                `details` tell which.
 
         Example:
             >>> run = kt.load("runs/en-zh")
@@ -143,30 +144,30 @@ class TextTranslator:
             )
         Truncations(result.truncated for result in found).warn()
         if isinstance(texts, str):
-            # Lines of a file lose their line ends, but a text has its own.
+            # Lines of a file lose their line ends, but a string keeps them.
             found = [_with_end(found[0], texts[len(texts.rstrip("\r\n")) :])]
         results = found if details else [_strings(r, n_best) for r in found]
         return results[0] if isinstance(texts, str) else results
 
     def masks_markup(self) -> bool:
-        """Whether texts are translated with symbols for their markup."""
+        """True if texts are translated with symbols for their markup."""
         return self.placeholders is not None
 
     def has_terms(self) -> bool:
-        """Whether the model has learned of terms, see `translate`."""
+        """True if the model was trained with terms, see `translate`."""
         return has_learned_terms(self.data())
 
     def data(self) -> DataConfig | None:
-        """How the model's data was prepared; None: it doesn't say."""
+        """The configuration of the model's data; None if it is unknown."""
         return None
 
     def opened(
         self, n_best: int | None = None
     ) -> contextlib.AbstractContextManager[TranslateBatches]:
-        """A context that gives a function for `stream_lines`.
+        """A context manager of a function for `stream_lines`.
 
         Args:
-            n_best: how many translations of each text; None: the best alone.
+            n_best: translations of each text; None: the best alone.
         """
 
         def translate(texts: list[str]) -> list[Translation]:
@@ -181,10 +182,10 @@ class TextTranslator:
 
         Args:
             texts: B sentences, none blank.
-            n_best: how many translations of each; None: the best alone.
+            n_best: translations of each; None: the best alone.
 
         Raises:
-            InputError: the translator doesn't give so many.
+            InputError: `n_best` is more than the translator returns.
         """
 
         def translate(parts):
@@ -197,19 +198,19 @@ class TextTranslator:
     def plain_results(
         self, texts: list[str], n_best: int | None = None
     ) -> list[Translation]:
-        """As `results`, of texts with symbols in place of markup."""
+        """Like `results`, for texts with symbols in place of markup."""
         raise NotImplementedError
 
 
 def check_n_best(
     n_best: int | None, decoding: DecodingConfig, name: str = "n_best"
 ) -> None:
-    """Refuses more translations of a text than a search gives, and none.
+    """Refuses an `n_best` below 1 or above the number that a search returns.
 
     Args:
-        n_best: how many are wanted; None: the best alone.
+        n_best: requested translations of a text; None: the best alone.
         decoding: the search.
-        name: of the number, for the error.
+        name: of the argument, for the error.
     """
     most = 1 if decoding.temperature else decoding.beam_size
     if n_best is not None and not 1 <= n_best <= most:
@@ -225,13 +226,13 @@ def text_list(texts: Any, name: str = "translate") -> list[str]:
     """Texts as a list.
 
     Args:
-        texts: any iterable of strings; what else a caller gave is refused.
-        name: of what takes them, for the error.
+        texts: any iterable of strings; anything else is refused.
+        name: of the function that takes the texts, for the error.
 
     Raises:
-        InputError: something is no string.
+        InputError: `texts` or an item is of another type.
     """
-    if isinstance(texts, str):  # It would be its letters.
+    if isinstance(texts, str):  # A list of it would be its characters.
         raise InputError(
             f"{name} takes a list of texts here, not one. Received: "
             f"{shown(texts)}. Accepted: [{shown(texts)}], or the model that "
@@ -260,7 +261,7 @@ def _refuse_bytes(text, name):
 
 
 def _with_end(result, end):
-    """A text's result with its line ends; a blank one has none."""
+    """Appends a text's line end to its translations unless they are empty."""
     hypotheses = [
         one._replace(text=one.text + end if one.text else "")
         for one in result.hypotheses

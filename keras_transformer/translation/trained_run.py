@@ -1,4 +1,4 @@
-"""A run that translates: what training gives, and what `load` opens."""
+"""A run that translates, as returned by training and by `load`."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ from keras_transformer.translation.translator import Translator
 
 
 class TrainedRun(TextTranslator, Run):
-    """A run that translates, by weights that are read when they are needed.
+    """A run that translates; its weights are read when they are needed.
 
     Attributes:
-        weights: that translate, "best", "last" or "average".
+        weights: to translate with, "best", "last" or "average".
         decoding: the search; None: the run's own.
         ensemble: folders of runs that translate together with it, by the
             mean of their probabilities; trained on the same prepared data.
-        shortlist: pairs of sentences, or files of them: translations are
-            searched among tokens that these suggest; None: among all.
-        placeholders: regular expressions of markup, beside those of its data.
-        markup: "project", markup is placed by the alignment, or "keep", it is
-            text like the rest; None: symbols stand for it, if the model has
-            any, else "keep".
+        shortlist: pairs of sentences, or files of them, which restrict the
+            search to the tokens that they suggest; None: no shortlist.
+        placeholders: regular expressions of markup, in addition to those of
+            its data.
+        markup: "project": placed by the alignment; "keep": translated like
+            other text; None: symbols stand for it, if the model has any, else
+            "keep".
 
     Example:
         >>> run = keras_transformer.load("runs/en-zh")
@@ -70,12 +71,12 @@ class TrainedRun(TextTranslator, Run):
         self.placeholders: tuple[str, ...] = ()
         self.markup: str | None = None
         self._translator: Translator | None = None
-        self._translates_by: tuple = ()  # the attributes it was made by
+        self._translates_by: tuple = ()  # attributes that it was made from
         self._functions: dict = {}  # by the number of hypotheses
 
     @classmethod
     def of(cls, run: Run | str | os.PathLike) -> TrainedRun:
-        """A run, or the run in a folder, as one that translates."""
+        """Converts a run, or loads one from its folder, to translate."""
         if isinstance(run, cls):
             return run
         if isinstance(run, str | os.PathLike):
@@ -85,7 +86,7 @@ class TrainedRun(TextTranslator, Run):
 
     @property
     def search(self) -> DecodingConfig:
-        """The search by which it translates."""
+        """The search to translate with."""
         return self.decoding or self.config.decoding
 
     @property
@@ -100,11 +101,11 @@ class TrainedRun(TextTranslator, Run):
         ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
         shortlist: Pairs | None = None,
     ) -> TrainedRun:
-        """The same run, translating by what is given in place of its own.
+        """A copy of this run that translates with other settings.
 
         Args:
             weights, decoding, ensemble, shortlist: see the attributes; None or
-                empty: as it does now.
+                empty: this run's.
         """
         run = copy.copy(self)
         run.weights = weights or self.weights
@@ -112,7 +113,7 @@ class TrainedRun(TextTranslator, Run):
         run.ensemble = as_paths(ensemble) or self.ensemble
         if shortlist is not None:
             if isinstance(shortlist, Iterator):
-                # It may be read more than once.
+                # A shortlist may be read more than once.
                 shortlist = cast("Pairs", list(shortlist))
             run.shortlist = shortlist
         run._functions = {}
@@ -145,8 +146,9 @@ class TrainedRun(TextTranslator, Run):
         """A function from texts to translations, as requested.
 
         Args:
-            translator: what `new_translator` gave; it aligns to place markup.
-            request: what the function gives; with prefixes it takes pairs.
+            translator: result of `new_translator`, with `align` to place
+                markup.
+            request: of the results; with prefixes the function takes pairs.
         """
         splitter = translator.splitter(self.config.data)
         if request.markup == PROJECT:
@@ -173,18 +175,18 @@ class TrainedRun(TextTranslator, Run):
         return self.config.data
 
     def load_models(self) -> list[keras.Model]:
-        """Its model, and those that translate together with it."""
+        """Loads the run's model and those of its ensemble."""
         others = load_members(self, as_paths(self.ensemble), self.weights)
         return [self.load_model(self.weights), *others]
 
     def new_translator(
         self, align: bool = False, models: Sequence[keras.Model] | None = None
     ) -> Translator:
-        """The graph by which it translates, of weights that are read now.
+        """Builds the translation graph, with weights that are read now.
 
         Args:
             align: see `Translator.from_run`.
-            models: what `load_models` gave; None: they are loaded.
+            models: result of `load_models`; None: loads them.
 
         Raises:
             InputError: Keras is on another backend, or files are damaged.

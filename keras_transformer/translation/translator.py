@@ -1,7 +1,7 @@
 """Text-to-text translation, in the graph.
 
-The export writes `translate`, `nbest` and `score`; the command and `load` go by
-`details`, whose graph is made of the same steps. For strings, see `load`.
+Exports contain `translate`, `nbest` and `score`; the commands and `load` use
+`details`, whose graph is built from the same steps. For strings, see `load`.
 
 Axes: B sentences, K hypotheses, R = B * K rows, S source tokens, T output
 tokens.
@@ -52,7 +52,7 @@ from keras_transformer.translation.paragraphs import (
     splitter_of,
 )
 
-# Hypotheses that are kept for different texts, in beam sizes.
+# Hypotheses kept per sentence to find distinct texts, in beam sizes.
 _KEPT = 4
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
@@ -62,7 +62,7 @@ _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 def with_prefix(
     source_tokenizer: Tokenizer, config: DecodingConfig
 ) -> Tokenizer:
-    """The source's tokenizer, with `decoding.source_prefix` if it is set.
+    """The source tokenizer, with `decoding.source_prefix` if that is set.
 
     Raises:
         InputError: the tokenizer has no such language code.
@@ -73,15 +73,15 @@ def with_prefix(
 
 
 class Source(NamedTuple):
-    """Sentences as a search takes them.
+    """Tokenized sentences, the input of a search.
 
     Attributes:
         ids: int32 `(B, S)`, framed by START and END, PAD after.
         lengths: int32 `(B,)`, tokens without START and END.
-        truncated: bool `(B,)`, whether the sentence was longer than the
-            model and lost its end.
-        shift: int32 `(B,)`, by how much the numbers of symbols are lower than
-            in the text; see `from_one`.
+        truncated: bool `(B,)`, whether the sentence was too long for the
+            model and was cut.
+        shift: int32 `(B,)`, how much lower the symbols' numbers are than in
+            the text; see `from_one`.
     """
 
     ids: tf.Tensor
@@ -93,25 +93,25 @@ class Source(NamedTuple):
 class Translator(tf.Module):
     """Translates and scores batches of strings in one graph.
 
-    Holds the tokenizers, so that their files are exported with it; the model
-    lives in closures. TensorFlow Serving can't load a module that has a Keras
-    model as an attribute. Whoever exports the module tracks the variables of
-    the traced functions.
+    Holds the tokenizers, so that their files are exported with it. The model
+    is only in closures, as TensorFlow Serving can't load a module that has a
+    Keras model as an attribute; the exporter has to track the variables of
+    the traced functions itself.
 
     Args:
         source_tokenizer: a `Tokenizer`.
         target_tokenizer: a `Tokenizer`.
-        model: an `IncrementalTransformer` or an `Ensemble`. It has to align
+        model: an `IncrementalTransformer` or an `Ensemble`. It needs `align`
             for `config.replace_unknown`.
         config: the search.
-        lexicon: for a search among the tokens that each sentence can use, of a
-            model with `partial_output`; None: among all.
-        placeholders: regular expressions of marks beside those of
-            `find_marks`, where the tokenizers have symbols.
+        lexicon: shortlists the tokens that each sentence can use, for a model
+            with `partial_output`; None: no shortlist.
+        placeholders: regular expressions of marks in addition to those of
+            `find_marks`, if the tokenizers have symbols.
 
     Attributes:
-        score_ids: from ids of sources `(R, S)` and translations `(R, T)` to
-            `Scores`.
+        score_ids: function from ids of sources `(R, S)` and translations
+            `(R, T)` to `Scores`.
 
     Example:
         >>> translator = Translator(
@@ -142,11 +142,11 @@ class Translator(tf.Module):
         self._banned = banned_ids(config, target_tokenizer)
         self._search = functools.partial(search, model)
         if lexicon is not None:
-            # No ensemble has a shortlist, see `step_model`.
+            # Ensembles have no shortlist, see `step_model`.
             one = cast(IncrementalTransformer, model)
             self._search = functools.partial(shortlisted_search, one, lexicon)
         self.score_ids = functools.partial(score_translations, model)
-        # Of both sides: one without the other has no structure to keep.
+        # The search can keep symbols only if both vocabularies have them.
         firsts = (
             self.source_tokenizer.first_symbol,
             target_tokenizer.first_symbol,
@@ -172,15 +172,16 @@ class Translator(tf.Module):
         """The translator of a run's model.
 
         Args:
-            run: gives the tokenizers.
+            run: has the tokenizers.
             model: its `keras.Model`, such as `run.load_model()`.
             decoding: the search.
-            align: whether alignments are requested, which
-                `decoding.replace_unknown` needs as well.
+            align: whether alignments are requested;
+                `decoding.replace_unknown` implies it.
             limits: see `IncrementalTransformer`.
-            others: models that translate together with it, as an `Ensemble`.
-            lexicon: of arrays, for a shortlist of one model; None: none.
-            placeholders: beside those of the run's data.
+            others: further models of an `Ensemble` with `model`.
+            lexicon: of arrays, for a shortlist with a single model; None: no
+                shortlist.
+            placeholders: in addition to those of the run's data.
         """
         align = align or decoding.replace_unknown
         models = [model, *others]
@@ -200,7 +201,7 @@ class Translator(tf.Module):
 
     @property
     def placeholders(self) -> tuple[str, ...] | None:
-        """Regular expressions for `MaskedLines`; None: it has no symbols."""
+        """Regular expressions for `MaskedLines`; None without symbols."""
         return None if None in self._first_symbols else self._placeholders
 
     @property
@@ -209,7 +210,7 @@ class Translator(tf.Module):
         return self._config.batch_size
 
     def splitter(self, data: DataConfig) -> SentenceSplitter | None:
-        """What splits its texts of these languages; None: nothing does."""
+        """The splitter of source texts; None if texts are kept whole."""
         if self._config.sentences == "keep":
             return None
         return splitter_of(data, self.source_tokenizer, self._max_length)
@@ -217,7 +218,7 @@ class Translator(tf.Module):
     def pair_splitters(
         self, data: DataConfig
     ) -> tuple[SentenceSplitter, SentenceSplitter] | None:
-        """What splits texts and their translations; see `splitter`."""
+        """The splitters of texts and their translations; see `splitter`."""
         if self._config.sentences == "keep":
             return None
         return pair_splitters_of(
@@ -230,13 +231,13 @@ class Translator(tf.Module):
 
         `text` string `(B,)` -> `{"translation": string (B,), "score":
         float32 (B,), "truncated": bool (B,)}`. The score is the
-        log-probability divided by the length penalty, of a beam with its
-        penalty for repetition; `truncated` says whether the text was too
-        long for the model and lost its end, or its translation reached its
+        log-probability divided by the length penalty, in beam search
+        including the repetition penalty; `truncated` is True if the text was
+        too long for the model and was cut, or its translation reached its
         limit. A blank text gives "" and 0.
         """
-        # Not inlined: a text of one sentence and of several share its graph,
-        # which TensorFlow would else optimize twice.
+        # Not inlined: texts of one sentence and of several share this graph,
+        # which TensorFlow would otherwise optimize twice.
         return graph_function(self._translate, [_TEXT], inline=False)
 
     @functools.cached_property
@@ -246,9 +247,8 @@ class Translator(tf.Module):
         No two of them are the same text; see `best`.
 
         `text` string `(B,)` -> `{"translations": string (B, K), "scores":
-        float32 (B, K), "truncated": bool (B,)}`, the best first. A row that
-        is left over has "" and `NO_SCORE`; a blank text gives "" and 0, then
-        such rows.
+        float32 (B, K), "truncated": bool (B,)}`, the best first. Unused rows
+        have "" and `NO_SCORE`; a blank text gives "" and 0, then unused rows.
         """
         return graph_function(self._nbest, [_TEXT], inline=False)
 
@@ -260,16 +260,16 @@ class Translator(tf.Module):
         `{"log_probability": float32 (B,), "score": float32 (B,), "tokens":
         int32 (B,), "truncated": bool (B,), "translation_truncated": bool
         (B,)}`: the natural logarithm of the probability that the model gives
-        to the translation, END included; the same normalised by length as
-        `translate` does, without a penalty for repetition; the number of
-        tokens; and which of the two lost its end. An `InvalidArgumentError`
-        where there are not as many translations as texts, which else would be
-        broadcast.
+        to the translation, END included; the same normalised by length as in
+        `translate`, without the repetition penalty; the number of tokens; and
+        which of the two was cut. Raises an `InvalidArgumentError` if the
+        numbers of texts and translations differ, as a single one would
+        otherwise be broadcast.
         """
         return graph_function(self._score, [_TEXT, _TRANSLATION], inline=False)
 
     def prepare(self, text: tf.Tensor) -> Source:
-        """Tokenizes; what exceeds the model's length is cut off.
+        """Tokenizes texts and cuts them at the model's length.
 
         Args:
             text: string `(B,)`.
@@ -287,32 +287,32 @@ class Translator(tf.Module):
         )
 
     def as_searched(self, source: Source, ids: tf.Tensor) -> tf.Tensor:
-        """A translation's ids with numbers as those of `source.ids`.
+        """Translation ids, their symbols numbered as in `source.ids`.
 
         Args:
-            source: what `prepare` made.
-            ids: int32 `(B, T)`, of a text.
+            source: result of `prepare`.
+            ids: int32 `(B, T)`, with the numbers of the text.
         """
         return renumbered(ids, self._first_symbols[1], -source.shift)
 
     def as_in_text(self, source: Source, ids: tf.Tensor) -> tf.Tensor:
-        """A search's ids with numbers as those of the text.
+        """Ids of a search, their symbols numbered as in the text.
 
         Args:
-            source: what `prepare` made.
+            source: result of `prepare`.
             ids: int32 `(B, T)` or `(B, K, T)`.
         """
         return renumbered(ids, self._first_symbols[1], source.shift)
 
     def surface(self, text: tf.Tensor) -> tf.Tensor:
-        """The source's tokens as they look in the text.
+        """The source tokens as they are written in the text.
 
         Args:
             text: string `(B,)`.
 
         Returns:
-            string `(B, S)`, one for one with the ids of `prepare`; "" for
-            START, END and PAD.
+            string `(B, S)`, one for each id of `prepare`; "" for START, END
+            and PAD.
         """
         surface = self.source_tokenizer.surface(text)  # (B, ragged)
         surface = surface[:, : self._max_length - 2]
@@ -326,13 +326,14 @@ class Translator(tf.Module):
         ids: tf.Tensor,
         prefix: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Text that ids spell, unknown words replaced if the search says so.
+        """Detokenizes ids, replacing unknown words if so configured.
 
         Args:
-            text: string `(B,)`, what `source` was made of.
-            source: what `prepare` made.
+            text: string `(B,)`, the argument of `prepare`.
+            source: result of `prepare`.
             ids: int32 `(B, K, T)`, as in a `SearchResult`.
-            prefix: string `(B,)`, what the ids begin with, and the text too.
+            prefix: string `(B,)`, the text that the ids begin with, which is
+                used as it is written.
 
         Returns:
             string `(B, K)`.
@@ -365,10 +366,11 @@ class Translator(tf.Module):
         """Searches from ids to ids.
 
         Args:
-            source: what `prepare` made.
+            source: result of `prepare`.
             num_hypotheses: rows to return; None: all.
-            prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
-            kept: rows to return in place of these, see `beam_search`.
+            prefixes: int32 `(B, P)`, first tokens of the outputs, PAD after.
+            kept: rows to return instead of `num_hypotheses`, see
+                `beam_search`.
         """
         if self._first_id is not None:
             prefixes = self._with_first(prefixes, tf.shape(source.ids)[0])
@@ -397,17 +399,17 @@ class Translator(tf.Module):
         count: int | None = None,
         prefix: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, SearchResult]:
-        """The best translations, no two of a sentence the same text.
+        """The best translations of each sentence, all of different text.
 
         Args:
-            text: string `(B,)`, what `source` was made of.
-            source: what `prepare` made.
-            count: K, at most the beam size; None: that.
-            prefix: string `(B,)`, what the texts begin with.
+            text: string `(B,)`, the argument of `prepare`.
+            source: result of `prepare`.
+            count: K, at most the beam size, the default.
+            prefix: string `(B,)`, what the translations begin with.
 
         Returns:
-            string `(B, K)`, and their `SearchResult`. A row that is left over
-            has "", length 0 and score minus infinity.
+            string `(B, K)`, and their `SearchResult`. Unused rows have "",
+            length 0 and score minus infinity.
         """
         prefixes: Any = ()
         if prefix is not None:
@@ -416,7 +418,7 @@ class Translator(tf.Module):
             )
         kept = None
         if count != 1 and self.target_tokenizer.has_variants:
-            # As long as for the whole beam, and what else has ended.
+            # The steps of a whole beam, and further hypotheses that ended.
             kept = _KEPT * self._config.beam_size
         searched = None if kept else count
         result = self.search(source, searched, prefixes, kept)
@@ -435,12 +437,12 @@ class Translator(tf.Module):
         first = tf.fill([batch_size, 1], self._first_id)
         if isinstance(prefixes, tuple):
             return first
-        # The tokenizer puts no code before a text that is empty.
+        # The tokenizer puts no language code before an empty text.
         rest = tf.where(prefixes[:, :1] == PAD_ID, first, prefixes[:, :1])
         return tf.concat([rest, prefixes[:, 1:]], axis=1)  # (B, P)
 
     def _translate(self, text):
-        # A blank line has limit 0: no token, hence "" and score 0.
+        # A blank line has limit 0, so no token, "" and score 0.
         source = self.prepare(text)
         texts, result = self.best(text, source, 1)
         return {
@@ -464,11 +466,11 @@ class Translator(tf.Module):
     def scored(
         self, text: tf.Tensor, translation: tf.Tensor
     ) -> tuple[dict, tf.Tensor, Scores]:
-        """What `score` gives, the translation's ids and their scores."""
+        """The outputs of `score`, the translation's ids and their scores."""
         text, translation = one_each(text, translation)
         source, ids = self.prepare(text), self.target_ids(translation)
         scores = self.score_ids(source.ids, self.as_searched(source, ids))
-        # The penalty for repetition is a search's own.
+        # The repetition penalty only applies to a search.
         penalty = LengthPenalty(
             self._config.length_normalization, self._config.length_penalty
         )
@@ -485,11 +487,11 @@ class Translator(tf.Module):
     def target_ids(self, translation: tf.Tensor, end: bool = True) -> tf.Tensor:
         """A given translation as ids, int32 `(B, T)`, PAD after.
 
-        What exceeds the model's length is cut off.
+        Cut at the model's length.
 
         Args:
             translation: string `(B,)`.
-            end: whether END follows; without it, the ids are a prefix.
+            end: whether to append END; not for a prefix.
         """
         ids = self.target_tokenizer.tokenize(translation)
         ids = ids[:, : self._max_length - 1]
@@ -506,17 +508,17 @@ def step_model(
     limits: dict | None = None,
     partial_output: bool = False,
 ) -> IncrementalTransformer | Ensemble:
-    """One trained model, or an ensemble of several, as a search calls it.
+    """The `StepModel` of one trained model or of an ensemble.
 
     Args:
         models: one or more, with the same source and target tokens.
         precision: `dtype` of `IncrementalTransformer`, as the following.
         align: whether predictions come with attention to the source.
-        limits: with int8, of one model.
-        partial_output: whether a shortlist is used, with one model.
+        limits: for int8, of a single model.
+        partial_output: whether a shortlist is used, with a single model.
 
     Raises:
-        InputError: a shortlist for several.
+        InputError: a shortlist with several models.
     """
     if partial_output and len(models) > 1:
         raise InputError(
@@ -537,16 +539,16 @@ def step_model(
 
 
 def at_least_one_position(ids: tf.Tensor) -> tf.Tensor:
-    """Ids `(..., T)`, one PAD where T is 0: a model needs a position."""
+    """Ids `(..., T)`, or one PAD if T is 0: a model needs a position."""
     missing = tf.maximum(1 - tf.shape(ids)[-1], 0)
     padding = [[0, 0]] * (ids.shape.rank - 1) + [[0, missing]]
     return tf.pad(ids, padding, constant_values=PAD_ID)
 
 
 def scores_of(result: SearchResult) -> tf.Tensor:
-    """The scores of a result, float32 `(B, K)`, as they are shown.
+    """The scores of a result as returned to callers, float32 `(B, K)`.
 
-    A blank text has 0, a row that is left over `NO_SCORE`.
+    0 for a blank text, `NO_SCORE` in unused rows.
     """
     indices = tf.range(tf.shape(result.lengths)[1])
     blank = (result.lengths == 0) & (indices == 0)
@@ -554,10 +556,10 @@ def scores_of(result: SearchResult) -> tf.Tensor:
 
 
 def loses_end(source: Source, result: SearchResult) -> tf.Tensor:
-    """True where a text or its best translation is cut off, bool `(B,)`.
+    """True where a text or its best translation was cut, bool `(B,)`.
 
-    Unfinished hypotheses come last, so a best one that reached its limit has
-    none beside it that ended.
+    Unfinished hypotheses come last, so if the best one reached its limit, none
+    ended.
     """
     reached_limit = ~result.finished[:, 0] & (result.lengths[:, 0] > 0)  # (B,)
     return source.truncated | reached_limit
@@ -566,19 +568,19 @@ def loses_end(source: Source, result: SearchResult) -> tf.Tensor:
 def distinct(
     texts: tf.Tensor, result: SearchResult, count: int
 ) -> tuple[tf.Tensor, SearchResult]:
-    """The first `count` rows of different texts, those left over last.
+    """The first `count` rows of different texts, then unused rows.
 
     Args:
-        texts: string `(B, R)`, what the rows of `result` spell.
+        texts: string `(B, R)`, the texts of the rows of `result`.
         result: R rows a sentence, the best first.
-        count: K. As many rows are returned, or R where it is fewer.
+        count: K, the rows to return, or R if that is fewer.
     """
     rows = tf.shape(texts)[1]
     same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis]  # (B, R, R)
     earlier = tf.range(rows) < tf.range(rows)[:, tf.newaxis]  # (R, R)
     repeats = tf.reduce_any(same & earlier, axis=2)  # (B, R)
     is_kept = (result.scores > EMPTY) & ~repeats  # (B, R)
-    # `top_k` keeps the order of equals.
+    # `top_k` keeps the order of equal values.
     _, order = tf.math.top_k(
         tf.cast(is_kept, tf.int32), tf.minimum(count, rows)
     )  # (B, K)
@@ -593,7 +595,7 @@ def distinct(
 
 
 def greedy(config: DecodingConfig) -> DecodingConfig:
-    """The same search with a beam of 1, which doesn't draw."""
+    """The same search with a beam of 1 and without sampling."""
     return dataclasses.replace(
         config, beam_size=1, temperature=0.0, top_k=0, top_p=1.0
     )

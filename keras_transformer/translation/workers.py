@@ -1,7 +1,7 @@
 """Worker processes that translate batches.
 
-Two threads inside one small matrix product are slower than one, so each core
-gets a process of its own with one thread.
+A small matrix product is slower on two threads than on one, so each core gets
+a process of its own with one thread.
 """
 
 import contextlib
@@ -32,27 +32,27 @@ from keras_transformer.translation.request import (
 )
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
 
-# Fewer batches than this aren't worth the start of workers.
+# Fewer batches than this aren't worth starting workers for.
 _WORTH_WORKERS = 2
 
-# Called without arguments, it loads all that it needs itself, and returns a
-# function from a list of lines to as many results. It can be pickled.
+# A picklable callable without arguments, which loads everything that it needs
+# and returns a function from a list of lines to their results.
 TranslatorFactory = Callable[[], Callable[[list[str]], Sequence]]
 
 
 @dataclasses.dataclass(frozen=True)
 class RunTranslatorFactory:
-    """Makes a translator of a run.
+    """Makes the translator of a run.
 
     Attributes:
         folder: the run's.
         weights: "best", "last" or "average".
         decoding: the search.
-        request: what is requested beside the text.
-        ensemble: folders of runs that translate together with it, by the same
-            weights of theirs.
+        request: outputs in addition to the text.
+        ensemble: folders of runs that translate together with it, with the
+            same choice of weights.
         shortlist: pairs of sentences for a shortlist, see
-            `CorpusFile.parse`; None: there is none.
+            `CorpusFile.parse`; None: no shortlist.
     """
 
     folder: str
@@ -69,7 +69,8 @@ class RunTranslatorFactory:
             a function of lines, or of pairs where prefixes are requested.
 
         Raises:
-            InputError: it is no run, or a part is missing or damaged.
+            InputError: the folder isn't a run, or a part is missing or
+                damaged.
         """
         from keras_transformer.translation.trained_run import TrainedRun
 
@@ -86,10 +87,10 @@ class RunTranslatorFactory:
         return Config.read(self.folder).data
 
     def fingerprint(self) -> str:
-        """A digest of the weights and all else that it loads.
+        """A digest of the weights and everything else that it loads.
 
         Raises:
-            InputError: one is no run, or has no such weights.
+            InputError: a folder isn't a run, or has no such weights.
         """
         first, *others = map(self._fingerprint, (self.folder, *self.ensemble))
         if self.shortlist is not None:
@@ -120,11 +121,11 @@ class RunTranslatorFactory:
 def choose_workers(
     requested: int | None, sentences: int, batch_size: int
 ) -> int:
-    """The number of processes that translate; 1: the one that asks.
+    """The number of processes that translate; 1: the calling process.
 
     Args:
-        requested: what the user says; None: as many as are worth it.
-        sentences: that are to be translated, at least.
+        requested: the user's choice; None: as many as are worth it.
+        sentences: number of sentences to translate, at least.
         batch_size: sentences translated together.
     """
     if requested is not None:
@@ -141,16 +142,16 @@ def translation_workers(
     threads: int = 1,
     prepare: Callable[[], None] | None = None,
 ) -> Workers:
-    """Processes that translate batches, whose `map` goes to `stream_lines`.
+    """Processes that translate batches; pass `map` to `stream_lines`.
 
     Args:
         factory: a callable that can be pickled. Called in each worker, it
-            returns a function from a list of lines to as many results, which
-            can be pickled too.
-        count: how many.
+            returns a function from a list of lines to their results, which
+            can be pickled, too.
+        count: number of processes.
         threads: that TensorFlow uses in each.
-        prepare: called first in each worker, without arguments; anything
-            that can be pickled by its name.
+        prepare: called first in each worker, without arguments; has to be
+            picklable by its name.
 
     Example:
         >>> with translation_workers(factory, count=2) as workers:
@@ -196,10 +197,10 @@ def _set_up(prepare, threads):
 
 
 def use_tensorflow() -> None:
-    """Has a new process compute on TensorFlow, and on the processor.
+    """Makes a new process use TensorFlow, on the CPU.
 
-    To be called before Keras is imported; as `prepare` of workers where
-    another backend has the accelerator.
+    Call it before Keras is imported; as `prepare` of workers if another backend
+    uses the accelerator.
     """
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
