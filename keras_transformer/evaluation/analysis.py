@@ -20,25 +20,26 @@ from keras_transformer.languages import scripts_of_language
 # Written without spaces: each character counts as a word.
 _SPACELESS = {"HAN", "KANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 _LENGTH_GROUPS = 5
-# Combining marks stand in the first planes; a joiner shapes letters in words.
+# Combining marks are searched below this code point; joiners occur in words.
 _MARKS_END = 0x1F000
 _JOINERS = "\u200c\u200d"
 
 
 @dataclasses.dataclass(frozen=True)
 class OutputStatistics:
-    """Signs of bad translations, whatever the references say.
+    """Statistics that reveal bad translations.
 
     Tokens are those of BLEU.
 
     Attributes:
-        length_ratio: tokens of the translations for each of the references.
-        repeated_2grams: the fraction of the 2-grams in a translation that
-            occurred in it before (Welleck et al. 2020), of all translations.
+        length_ratio: tokens of the translations, divided by those of the
+            references.
+        repeated_2grams: the fraction of all 2-grams that occurred earlier in
+            the same translation (Welleck et al. 2020).
         repeated_4grams: the same of 4-grams.
-        empty: translations without text.
-        copied: translations that are their source, but for case and
-            punctuation, where the reference isn't.
+        empty: number of translations without text.
+        copied: number of translations that equal their source, but for case
+            and punctuation, although the reference doesn't.
     """
 
     length_ratio: float
@@ -58,11 +59,11 @@ def output_statistics(
     """Statistics of one system's translations.
 
     Args:
-        sources: what was translated.
-        references: as many.
-        translations: as many.
+        sources: the translated texts.
+        references: one for each source.
+        translations: one for each source.
         language: of the translations.
-        tokenize: the tokenizer of BLEU's; None: the language's.
+        tokenize: name of BLEU's tokenizer; None: the language's.
     """
     bleu: Any = metrics(language, tokenize)["bleu"]
     tokenizer = bleu.tokenizer
@@ -83,7 +84,7 @@ def output_statistics(
 
 
 def _repeated(sentences, order):
-    """The fraction of the n-grams that occurred in their sentence before."""
+    """The fraction of the n-grams that occurred earlier in their sentence."""
     count = different = 0
     for tokens in sentences:
         ngrams = list(zip(*(tokens[n:] for n in range(order)), strict=False))
@@ -94,7 +95,7 @@ def _repeated(sentences, order):
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Sentences of a test set whose sources are about as long.
+    """Sentences of a test set whose sources are of similar length.
 
     Attributes:
         lowest: words of the shortest source.
@@ -108,7 +109,7 @@ class Group:
 
 
 def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:
-    """Up to five groups of about as many sentences, by words of the source."""
+    """Up to five groups of about equal size, by words of the source."""
     lengths = [len(words(source, language)) for source in sources]
     counts = sorted(collections.Counter(lengths).items())
     groups: list = []
@@ -116,8 +117,7 @@ def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:
     for value, count in counts:
         lowest = value if lowest is None else lowest
         held += count
-        # As many as each of the groups to come, this one among them, would
-        # have of all that are left.
+        # True if the group has an equal share of the remaining sentences.
         full = held * (_LENGTH_GROUPS - len(groups)) >= left
         if full or value == counts[-1][0]:
             groups.append((lowest, value))
@@ -129,11 +129,12 @@ def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:
 
 
 def words(text: str, language: str) -> list[str]:
-    """The words of a text, in lower case; characters without spaces.
+    """The words of a text, in lower case, without punctuation and symbols.
 
     Args:
-        text: punctuation and symbols are left out.
-        language: in some each letter counts as a word, such as Chinese.
+        text: any.
+        language: of the text. In those written without spaces, such as
+            Chinese, each character is a word.
     """
     text = nfkc(text).lower()
     if is_spaceless(language):
@@ -143,7 +144,7 @@ def words(text: str, language: str) -> list[str]:
 
 @functools.cache
 def _word_pattern():
-    """Letters and digits with their marks, which `\\w` doesn't hold."""
+    """Letters and digits with their marks, which `\\w` doesn't match."""
     marks = "".join(
         character
         for character in map(chr, range(_MARKS_END))

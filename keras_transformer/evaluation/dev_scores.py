@@ -1,8 +1,8 @@
 """Dev scores during training: BLEU and chrF of greedy translations.
 
-The search is TensorFlow's. A model that trains on TensorFlow is searched where
-it trains; for one that trains on JAX other processes translate, by weights that
-are saved for them.
+The search needs TensorFlow. A model that trains on TensorFlow translates in the
+training process; for one that trains on JAX, other processes translate, with
+weights that are saved for them.
 """
 
 import contextlib
@@ -32,28 +32,28 @@ from keras_transformer.translation.workers import (
     use_tensorflow,
 )
 
-# Each has a model and its graph in memory, beside the training.
+# Each worker has a model and its graph in memory, in addition to the training.
 _MOST_WORKERS = 4
-_WEIGHTS = "dev"  # of a run: the name of those that are saved for workers
+_WEIGHTS = "dev"  # name of the weights that are saved for workers
 
 
 @contextlib.contextmanager
 def dev_scorer(
     run: Run, pairs: Iterable[tuple[str, str]], warn: Callable[[str], None]
 ) -> Iterator[Callable[..., dict]]:
-    """A `measure` for `training.fit`, as long as the context lasts.
+    """A context manager for the `measure` of `training.fit`.
 
     Args:
         run: the run that is being trained.
         pairs: dev sentences; held in memory.
-        warn: called with a line where scores have to be left out.
+        warn: called with a line if scores have to be left out.
 
     No sentence is truncated, as `train` refuses data longer than its model. A
-    translation that reaches its limit counts as it is.
+    translation that reaches its limit is scored as it is.
 
     Yields:
-        a function of the model, `{"bleu": ..., "chrf": ...}`; `{}` where
-        other processes were to translate and couldn't.
+        a function from the model to `{"bleu": ..., "chrf": ...}`, or to `{}`
+        if workers couldn't translate.
     """
     sources, references = text_columns(run, pairs)
     here = keras.backend.backend() == "tensorflow"
@@ -73,11 +73,11 @@ def dev_scorer(
 
 
 class GreedyTranslator:
-    """Translates lines greedily by a model whose weights change.
+    """Translates lines greedily with a model whose weights change.
 
     Args:
-        run: of the tokenizers and the search.
-        model: `keras.Model` that `build_transformer` made.
+        run: has the tokenizers and the search.
+        model: a `keras.Model` of `build_transformer`.
 
     Attributes:
         model: the same.
@@ -99,7 +99,7 @@ class GreedyTranslator:
         self._translate = detailed_translator(translator)
 
     def refresh(self) -> None:
-        """Takes over the weights that the model has now."""
+        """Takes over the current weights of the model."""
         self._steps.refresh(self.model)
 
     def __call__(self, lines: list[str]) -> list[str]:
@@ -109,7 +109,7 @@ class GreedyTranslator:
 
 @contextlib.contextmanager
 def _here(run, sources):
-    """Yields a function that translates in the process that trains."""
+    """Yields a function that translates in the training process."""
     translator = None
 
     def translate(model):
@@ -126,9 +126,9 @@ def _here(run, sources):
 
 @contextlib.contextmanager
 def _by_workers(run, sources):
-    """Yields a function that translates in processes on TensorFlow.
+    """Yields a function that translates in workers, on TensorFlow.
 
-    They start at the first measurement, and again after one has failed.
+    Workers start at the first measurement, and again after a failure.
     """
     path = run.weights_path(_WEIGHTS)
     size = run.config.decoding.batch_size
@@ -161,11 +161,11 @@ def _by_workers(run, sources):
 
 @dataclasses.dataclass(frozen=True)
 class FileTranslatorFactory:
-    """Makes a greedy translator by a file of weights that is replaced.
+    """Makes a greedy translator that reads weights from a changing file.
 
     Attributes:
         folder: the run's.
-        path: the file; read again when another has taken its place.
+        path: of the file, which is read again after it was replaced.
     """
 
     folder: pathlib.Path

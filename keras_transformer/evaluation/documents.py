@@ -1,4 +1,4 @@
-"""Documents of a test set: what stands between two blank lines."""
+"""Documents of a test set, which blank lines separate."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BY_SENTENCE, AS_ONE_TEXT = "sentence by sentence", "as one text"
 
 
 def document_numbers(pairs: Sequence[Pair]) -> list[int]:
-    """The document that each measured pair is of, ascending.
+    """The number of each measured pair's document, ascending.
 
     Args:
-        pairs: of sentences, those with two blank sides between documents.
+        pairs: of sentences; pairs with two blank sides separate documents.
     """
     numbers, number = [], 0
     for pair in pairs:
@@ -41,10 +41,10 @@ def compare_documents(
 
     Args:
         texts: sentences, their references and translations.
-        numbers: see `document_numbers`, as many.
+        numbers: one for each sentence, see `document_numbers`.
         data: names the languages.
-        translate: from documents to their translations.
-        scoring: by which they are scored, a document a segment.
+        translate: function from documents to their translations.
+        scoring: the settings; each document is a segment.
 
     Returns:
         the systems `BY_SENTENCE` and `AS_ONE_TEXT`.

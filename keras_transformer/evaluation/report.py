@@ -1,8 +1,8 @@
-"""Page about an evaluation: one HTML file, in English and Chinese.
+"""Report of an evaluation: one HTML file, in English and Chinese.
 
-It loads nothing and runs no script: its policy allows its own style alone, by
-its digest. Sentences and names are escaped, and each is in an element of its
-own writing direction.
+The page loads nothing and runs no script: its content security policy allows
+only its own style, by digest. Sentences and names are escaped, and each is in
+an element with its own writing direction.
 """
 
 import base64
@@ -39,10 +39,10 @@ _FOLDER = pathlib.Path(__file__).parent
 _STYLE = (_FOLDER / "report.css").read_text(encoding="utf-8")
 _CHINESE = read_yaml(_FOLDER / "report_labels_zh.yaml")
 _SHOWN = 10  # sentences of each kind
-# Of fewer sentences a bootstrap's interval is too narrow; of one it has no
-# width at all.
+# With fewer sentences, a bootstrap's interval is too narrow; with one, it has
+# no width at all.
 _FEWEST_WITH_INTERVAL = 10
-# Not allowed in HTML, or not to be seen.
+# Not allowed in HTML, or invisible.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _METRICS = (("bleu", "BLEU"), ("chrf", "chrF"))
 _TESTS = {BOOTSTRAP: "p, bootstrap", RANDOMISATION: "p, randomisation"}
@@ -50,15 +50,15 @@ _TESTS = {BOOTSTRAP: "p, bootstrap", RANDOMISATION: "p, randomisation"}
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Content of a page about an evaluation.
+    """Content of a report of an evaluation.
 
     Attributes:
         compared: the scores; the first system is the one that was evaluated.
         systems: translations by name, in the same order.
         texts: sources and references.
-        scoring: as the systems were scored.
+        scoring: settings by which the systems were scored.
         data: names the languages.
-        truncated: sentences that lost an end, see `Evaluation`.
+        truncated: number of truncated sentences, see `Evaluation`.
     """
 
     compared: Comparison
@@ -245,7 +245,7 @@ def _group_table(report, groups, what):
 
 
 def _group_scoring(scoring, sentences):
-    """As all sentences are scored, small groups without intervals."""
+    """The report's settings, for small groups without intervals."""
     if sentences >= _FEWEST_WITH_INTERVAL:
         return scoring
     resampling = scoring.resampling or Resampling()
@@ -260,7 +260,7 @@ def _range(group):
 
 
 def _bar(system, name, most):
-    """A score and its interval, of `most`."""
+    """A bar for a score and its interval; `most` is the full width."""
     width = 100 * max(0, getattr(system, name)) / most
     line = ""
     if interval := getattr(system, f"{name}_interval"):
@@ -274,9 +274,9 @@ def _bar(system, name, most):
 
 
 def _sentences(report):
-    """Best and worst; with other systems, ahead and behind of each."""
+    """Best and worst sentences, and those most ahead of and behind others."""
     metric = CHRF(lowercase=report.scoring.lowercase)
-    # As the table compares them.
+    # Normalised as for the scores in the table.
     references = comparable(report.texts.references)
     chrf = {
         name: [
@@ -309,7 +309,7 @@ def _sentences(report):
 def _ranked(report, chrf, title, note, values, best, **names):
     """The sentences of the largest or smallest values that aren't None.
 
-    Of equal ones longer sources come first: they say more.
+    Among equal values, longer sources come first, as they say more.
     """
     sources = report.texts.sources
     sign = -1 if best else 1
@@ -360,7 +360,7 @@ def _section(title, *content, **names):
 
 
 class _Heading(NamedTuple):
-    """The cell that names some rows; its text is HTML already."""
+    """A header cell of one or more rows; `content` is HTML already."""
 
     content: str
     rows: int
@@ -374,7 +374,7 @@ def _table(columns, rows):
         f"<tr>{''.join(_cell(cell) for cell in row)}</tr>\n" for row in rows
     )
     table = f"<table>{head}<tbody>\n{body}</tbody></table>"
-    # Focused by the keyboard, so that it can be scrolled.
+    # Can be focused by the keyboard, so that it can be scrolled.
     return f'<div class="wide" tabindex="0">{table}</div>\n'
 
 
@@ -389,11 +389,11 @@ def _note(content):
 
 
 def _label(text, **values):
-    """A text of the page's own in both languages.
+    """A label of the page, in both languages.
 
     Args:
-        text: in English; one that has no Chinese, such as BLEU, is both.
-        values: of the names in braces, not escaped.
+        text: in English; used for both if it has no translation, as BLEU.
+        values: of the names in braces, not yet escaped.
     """
     values = {name: _text(str(value)) for name, value in values.items()}
     if text not in _CHINESE:
@@ -406,7 +406,7 @@ def _label(text, **values):
 
 
 def _text(text, language=""):
-    """A text from outside, in its own writing direction.
+    """A text of a user or a model, in its own writing direction.
 
     Args:
         text: such as a sentence, or the name of a run.

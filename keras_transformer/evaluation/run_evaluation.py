@@ -32,27 +32,26 @@ class Evaluation:
 
     Attributes:
         sentences: pairs measured.
-        truncated: pairs of these that lost an end: the source or the reference
-            has more tokens than the model takes, or the translation reached
-            its limit.
-        blank_pairs: pairs left out, as a side of theirs is blank.
-        cross_entropy: nats per target token, the end token counted, no
-            smoothing, the reference being given token by token.
-        tokens: target tokens that this is a mean of.
+        truncated: pairs of these whose source or reference has more tokens
+            than the model takes, or whose translation reached its limit.
+        blank_pairs: pairs left out because a side is blank.
+        cross_entropy: nats per target token of the reference, given the
+            tokens before it; the end token counted, no smoothing.
+        tokens: number of target tokens in this mean.
         bleu: corpus BLEU, 0 to 100.
         bleu_interval: its 95 % interval, from and to, by bootstrap; None:
-            not asked for, or of too many sentences.
+            not requested, or too many sentences.
         chrf: corpus chrF, 0 to 100.
         chrf_interval: the same of chrF.
         bleu_signature: sacreBLEU's, to reproduce the numbers.
         chrf_signature: the same of chrF.
-        resampling: how the intervals were drawn.
-        beam_size: of the search that translated.
-        length_penalty: of the same search.
+        resampling: settings of the intervals.
+        beam_size: of the search.
+        length_penalty: of the search.
         seconds: of translating.
         texts: sources, references and translations.
         documents: scores of documents, see `compare_documents`; None: not
-            asked for.
+            requested.
     """
 
     sentences: int
@@ -74,7 +73,7 @@ class Evaluation:
     documents: Comparison | None = None
 
     def figures(self) -> dict:
-        """All but the texts; JSON-able. Documents only if they were scored."""
+        """All but the texts; JSON-able. `documents` only if requested."""
         names = [field.name for field in dataclasses.fields(self)]
         values = {n: getattr(self, n) for n in names if n != "texts"}
         values["resampling"] = dataclasses.asdict(self.resampling)
@@ -84,7 +83,7 @@ class Evaluation:
 
 
 def ensemble_logits(models: Sequence[keras.Model]) -> Callable[..., Any]:
-    """A function of the logits of one model, or of an ensemble."""
+    """A function that returns the logits of one model or an ensemble."""
     if len(models) == 1:
         return models[0]
 
@@ -110,13 +109,14 @@ def evaluation_of(
 
     Args:
         loss: cross-entropy, and the number of tokens.
-        translate: from a list of lines to as many results.
+        translate: function from a list of lines to their results.
         columns: sources and references, of which none is blank.
-        read: the references as the model reads them, with symbols if it has.
-        model: gives the target's tokenizer, and the data's configuration.
-        max_length: of the model, or of an ensemble's shortest.
+        read: the references as the model reads them, with symbols if it has
+            any.
+        model: has the target tokenizer and the data's configuration.
+        max_length: of the model, or the smallest of an ensemble.
         decoding: the search of `translate`.
-        scoring: None: by the language's tokenizer, with intervals.
+        scoring: the settings; None: the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
 
     Returns:
@@ -137,7 +137,7 @@ def evaluation_of(
     seconds = time.perf_counter() - started
     lines = [result.hypotheses[0].text for result in results]
     ids = model.target_tokenizer.tokenize(encoded(read))  # (N, None)
-    # Without START or END, whichever frames it.
+    # One position is for START in the model's input, or END in its output.
     cut = (ids.row_lengths() > max_length - 1).numpy()
     truncated = [result.truncated for result in results] | cut
     compared = (scoring or Scoring()).compare(
@@ -168,10 +168,10 @@ def evaluation_of(
 def cross_entropy(
     model: Callable[..., Any], dataset: Iterable
 ) -> tuple[float, int]:
-    """The mean over all target tokens, END counted, PAD not, unsmoothed.
+    """The mean over all target tokens with END, without PAD, unsmoothed.
 
-    Sums and counts are added in float64, so the result depends neither on
-    the batches nor on their padding.
+    Losses are added in float64, so the result depends neither on the batches
+    nor on their padding.
 
     Args:
         model: such as a `keras.Model`, `({"source_ids", "target_ids"},
@@ -180,10 +180,10 @@ def cross_entropy(
             (B, T)}, labels int32 (B, T))`.
 
     Returns:
-        Nats a target token, and the number of target tokens.
+        Nats per target token, and the number of target tokens.
 
     Raises:
-        InputError: the dataset holds no target token.
+        InputError: the dataset has no target token.
     """
     ids = tf.TensorSpec([None, None], tf.int32)
 

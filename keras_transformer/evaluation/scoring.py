@@ -24,7 +24,7 @@ class Configured(Protocol):
 
     @property
     def config(self) -> Config:
-        """As resolved when the run began."""
+        """The configuration as resolved when the run began."""
 
 
 class Texts(NamedTuple):
@@ -47,9 +47,9 @@ class Scoring:
 
     Attributes:
         tokenize: a tokenizer of sacreBLEU's for BLEU; None: the language's.
-        lowercase: whether case doesn't count.
-        resampling: of the intervals; None: as by default, and no intervals
-            where they would take too much memory.
+        lowercase: whether to ignore case.
+        resampling: of the intervals; None: the defaults, but no intervals if
+            they would take too much memory.
     """
 
     tokenize: str | None = None
@@ -67,7 +67,7 @@ class Scoring:
         language: str,
         tests: Sequence[str] = (),
     ) -> Comparison:
-        """`significance.compare` by these settings."""
+        """`significance.compare` with these settings."""
         resampling = self.resampling or Resampling()
         if not (self.resampling or tests or resampling.fits(len(references))):
             resampling = dataclasses.replace(resampling, resamples=0)
@@ -83,12 +83,12 @@ class Scoring:
 
 
 def text_columns(run: Configured, pairs: Pairs) -> tuple[list[str], list[str]]:
-    """Sources and references of pairs, as a run of theirs is measured on.
+    """The sources and references of pairs on which a run is measured.
 
-    Pairs with a blank side are left out: a model has nothing to say there.
+    Leaves out pairs with a blank side, which have nothing to measure.
 
     Args:
-        run: or anything else that has a run's `config`.
+        run: a run, or anything else with a run's `config`.
         pairs: see `sentence_pairs`.
 
     Raises:
@@ -108,10 +108,10 @@ def is_measured(pair: Pair) -> bool:
 
 
 def as_references(run: Configured, texts: Iterable[str]) -> list[str]:
-    """Target texts as a run's references are: in simplified Chinese or not.
+    """Converts target texts to simplified Chinese if the run's data was.
 
     Args:
-        run: or anything else that has a run's `config`.
+        run: a run, or anything else with a run's `config`.
         texts: references, or another system's translations.
     """
     data = run.config.data

@@ -1,12 +1,12 @@
 """Significance of scores and of their differences, by sacreBLEU's tests.
 
-A score's interval is of 95 %, by bootstrap: as many sentences are drawn with
-replacement, again and again. A p-value says how often a difference as large
-as the one measured would come from systems that are equally good: by paired
-bootstrap (Koehn 2004), which looks at one side, so that its p-value is about
-half of the other's, or by paired approximate randomisation (Riezler & Maxwell
-2005), two-sided. Either speaks of other sentences of the kind, not of other
-trainings: two seeds of one recipe may differ significantly.
+A score's interval is a 95 % bootstrap interval, from repeated draws of as many
+sentences with replacement. A p-value is the probability that systems of equal
+quality differ as much as measured: by paired bootstrap (Koehn 2004), which is
+one-sided, so that its p-value is about half of the other test's, or by paired
+approximate randomisation (Riezler & Maxwell 2005), which is two-sided. Both
+generalise to other sentences of the kind, not to other trainings: two seeds of
+one recipe may differ significantly.
 
 Reference: Post 2018 (sacreBLEU), `sacrebleu.significance`.
 """
@@ -30,12 +30,12 @@ from keras_transformer.system.interpreters import environment_variable
 
 BOOTSTRAP, RANDOMISATION = "bs", "ar"
 TESTS = (BOOTSTRAP, RANDOMISATION)
-# 95 % leaves out the lowest and the highest of 40.
+# An interval of 95 % leaves out the lowest and the highest of 40 draws.
 _FEWEST = 40
-# Sentences times draws. sacreBLEU holds 80 bytes of each resample, and 10 of
-# each trial: 3 and 4 GB.
+# Sentences times draws. sacreBLEU holds 80 bytes of each in a resample, and 10
+# in a trial: 3 and 4 GB.
 _MOST_RESAMPLED, _MOST_TRIED = 40_000_000, 400_000_000
-_SEED = "SACREBLEU_SEED"  # of the environment; there is no argument
+_SEED = "SACREBLEU_SEED"  # environment variable, as there is no argument
 _seeding = threading.Lock()
 
 Interval = tuple[float, float]
@@ -43,36 +43,36 @@ Interval = tuple[float, float]
 
 @dataclasses.dataclass(frozen=True)
 class Resampling(Section):
-    """Settings by which intervals and p-values are drawn.
+    """Settings of intervals and p-values.
 
     Attributes:
-        resamples: of the bootstrap; 0: no interval, and no test by it.
+        resamples: of the bootstrap; 0: no intervals, and no bootstrap test.
         trials: of approximate randomisation.
-        seed: the same numbers by the same seed.
+        seed: of the draws; the same seed gives the same numbers.
     """
 
     resamples: Annotated[
         int, Rule("0, or 40 or more", lambda n: n == 0 or n >= _FEWEST)
     ] = 1000
     trials: Annotated[int, Rule("40 or more", lambda n: n >= _FEWEST)] = 10_000
-    # With 0, sacreBLEU draws from the system's entropy.
+    # With 0, sacreBLEU seeds from the system's entropy.
     seed: Annotated[
         int, Rule("1 or more, below 2^32", lambda n: 0 < n < 2**32)
     ] = 12345
 
     def fits(self, sentences: int) -> bool:
-        """True if intervals of so many sentences fit in memory."""
+        """True if the intervals of a number of sentences fit in memory."""
         return sentences * self.resamples <= _MOST_RESAMPLED
 
     def check(self, sentences: int, tests: Sequence[str] = ()) -> None:
-        """Refuses what wouldn't fit in memory, or isn't a test.
+        """Refuses unknown tests, and draws that wouldn't fit in memory.
 
         Args:
-            sentences: how many are compared.
+            sentences: number of sentences compared.
             tests: of `TESTS`.
 
         Raises:
-            InputError: says what would be accepted.
+            InputError: says what is accepted.
         """
         if unknown := [test for test in tests if test not in TESTS]:
             raise InputError(
@@ -98,16 +98,16 @@ class Resampling(Section):
 
 @dataclasses.dataclass(frozen=True)
 class SystemScores:
-    """One of the systems of a `Comparison`.
+    """Scores of one system in a `Comparison`.
 
     Attributes:
         name: of the system.
         bleu: 0 to 100.
-        bleu_interval: its 95 % interval, from and to; None: not asked for.
+        bleu_interval: its 95 % interval, from and to; None: not requested.
         chrf: 0 to 100.
         chrf_interval: the same of chrF.
-        bleu_p_values: of the difference to the first system, by test; none
-            of the first.
+        bleu_p_values: of the difference to the first system, by test; empty
+            for the first.
         chrf_p_values: the same of chrF.
     """
 
@@ -122,14 +122,14 @@ class SystemScores:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Systems on one test set; `dataclasses.asdict` is JSON-able.
+    """Scores of systems on one test set; `dataclasses.asdict` is JSON-able.
 
     Attributes:
         systems: the scores of each; all others are compared with the first.
         bleu_signature: how BLEU was computed, resamples and seed included.
         chrf_signature: the same for chrF.
-        sentences: how many were compared.
-        resampling: how intervals and p-values were drawn.
+        sentences: number of sentences compared.
+        resampling: settings of intervals and p-values.
     """
 
     systems: tuple[SystemScores, ...]
@@ -151,27 +151,27 @@ def compare(
 ) -> Comparison:
     """BLEU and chrF of systems, with intervals and p-values, by sacreBLEU.
 
-    sacreBLEU counts only what is larger than the difference, so that its
-    p-values are too low where ties are likely. Here two systems whose scores
-    are equal get 1, and where k translations differ, p is at least 2^(1 - k):
-    swapping all of them or none leaves the whole difference.
+    sacreBLEU counts only draws that exceed the measured difference, so its
+    p-values are too low if ties are likely. Here, systems with equal scores get
+    1, and if k translations differ, p is at least 2^(1 - k): swapping all or
+    none of them leaves the whole difference.
 
     Args:
         systems: translations by name. All others are compared with the first.
-        references: as many as each has translations, in the same order.
-        language: of all; see `bleu_tokenizer`.
+        references: one for each translation, in the same order.
+        language: of the texts; see `bleu_tokenizer`.
         tests: "bs" for paired bootstrap, "ar" for paired approximate
             randomisation.
         tokenize: a tokenizer of sacreBLEU's; None: the language's.
-        lowercase: whether case doesn't count.
+        lowercase: whether to ignore case.
         resampling: None: 1,000 resamples, 10,000 trials, sacreBLEU's seed.
 
     Returns:
-        The scores, those of equal arguments always equal.
+        The scores, which are the same for the same arguments.
 
     Raises:
-        InputError: there is no system or no text, not as many of all, an
-            unknown tokenizer or test, or too much to be drawn.
+        InputError: there is no system or no text, the numbers of texts differ,
+            a tokenizer or test is unknown, or the draws don't fit in memory.
 
     Example:
 
@@ -219,7 +219,7 @@ def score_text(score: float, interval: Interval | None, digits: int = 1) -> str:
 
 
 def p_value_text(value: float) -> str:
-    """A p-value with three digits, "< 0.001" where they would be 0."""
+    """A p-value with three digits, or "< 0.001"."""
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
 
@@ -262,7 +262,7 @@ def _scores(drawn, metric, tests):
             signature, (result,) = drawn.test(
                 [system], metric, BOOTSTRAP, count
             )
-            # Of few sentences it would reach beyond what scores can be.
+            # With few sentences, an interval may exceed the range of scores.
             ends = result.mean - result.ci, result.mean + result.ci
             low, high = (min(max(float(end), 0.0), 100.0) for end in ends)
             interval = low, high
@@ -271,7 +271,7 @@ def _scores(drawn, metric, tests):
             score = metric.corpus_score(system[1], [drawn.references]).score
             signature = str(metric.get_signature())
             scored.append((score, None, {}))
-    # Rounding may carry a perfect score beyond it.
+    # Rounding may carry a perfect score beyond 100.
     scored = [(min(score, 100.0), *more) for score, *more in scored]
     for kind in tests:
         trials = drawn.resampling.trials
@@ -292,6 +292,6 @@ def _scores(drawn, metric, tests):
 
 @contextlib.contextmanager
 def _seeded(seed):
-    """Has sacreBLEU draw by a seed, whatever the environment says."""
+    """Makes sacreBLEU use a seed, whatever the environment sets."""
     with _seeding, environment_variable(_SEED, str(seed)):
         yield
