@@ -1,4 +1,4 @@
-"""`translate_file`: a document in another language, with all but its text."""
+"""`translate_file`: translates the text of a document and keeps the rest."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ def translate_file(
     overwrite: bool = False,
     glossary: Terms | None = None,
 ) -> Mapping[str, int]:
-    """Translates a document: what isn't text stays as it is.
+    """Translates the text of a document and keeps everything else.
 
-    Tags, placeholders and addresses in texts come back where the words went
-    that they belong to; that needs a run, or a model that has learned of them.
+    Tags, placeholders and addresses in texts are placed with the translations
+    of their words; that needs a run, or a model with symbols for them.
 
     Args:
-        model: what `load` or `train` gave, or the folder or address for it.
+        model: result of `load` or `train`, or the folder or address for it.
         source: file: .csv, .tsv, .jsonl, .docx, .html, .md, .po, .srt, .vtt,
             .tmx or .xliff.
         target: file that doesn't exist.
         format: name of a format, such as "md"; None: by the file's name.
-        field: of a table, the column to translate, of .jsonl the key;
-            `NAME:TARGET` puts the translations into another one.
-        overwrite: whether what a .po, .tmx or .xliff file has translations
-            of is translated, too.
+        field: column of a table, or key of .jsonl, to translate;
+            `NAME:TARGET` writes the translations to another one.
+        overwrite: whether to translate texts that have a translation in a
+            .po, .tmx or .xliff file, too.
         glossary: see `TextTranslator.translate`.
 
     Returns:
-        texts that were left as they are, by reason.
+        the number of texts that were left as they are, by reason.
 
     Raises:
         InputError: a file can't be read or written, or isn't of its format.
 
     Warns:
-        UserWarning: how many texts lost their end.
+        UserWarning: how many texts were truncated.
 
     Example:
         >>> run = keras_transformer.load("runs/en-de")

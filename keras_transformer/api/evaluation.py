@@ -1,4 +1,4 @@
-"""`evaluate`: what a model reaches on a test set."""
+"""`evaluate`: scores of a model on a test set."""
 
 import dataclasses
 import functools
@@ -55,33 +55,35 @@ def evaluate(
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
 
-    References pass through the same simplification of Chinese as the model's
-    training data did, for it can only write what it was shown.
+    References get the same simplification of Chinese as the model's training
+    data, as the model can only write what it was trained on.
 
     Args:
         model: a run, a `CTranslate2Translator`, or the folder of either.
         pairs: a file, several, or pairs of sentences; see `sentence_pairs`.
-        weights: of a run, "best", "last" or "average"; None: those that
-            it translates by.
+        weights: of a run, "best", "last" or "average"; None: its current
+            choice.
         decoding: the search; None: the model's own.
-        scoring: None: BLEU by the language's tokenizer, with intervals.
+        scoring: settings; None: the language's tokenizer for BLEU, with
+            intervals.
         progress: called with the number of sentences just translated.
         ensemble: folders of runs that translate together with a run, by the
             mean of their probabilities; trained on the same prepared data.
-        shortlist: pairs of sentences, or files of them: translations of a run
-            are searched among tokens that these suggest; None: among all.
-        sentences: "split": texts of several sentences are translated one by
-            one, as elsewhere; "keep": each is one. In place of the search's.
-        documents: whether documents, between pairs that are blank, are also
+        shortlist: pairs of sentences, or files of them, which restrict the
+            search of a run to the tokens that they suggest; None: no shortlist.
+        sentences: "split": a text's sentences are translated one by one, as
+            by other functions; "keep": texts aren't split. Overrides the
+            search's.
+        documents: whether documents, which blank pairs separate, are also
             translated as one text each: see `Evaluation.documents`.
 
     Returns:
-        The scores, in `Evaluation`, with the translations that they are of. A
-        `UserWarning` says how many pairs are cut off, `Evaluation.truncated`.
+        The scores, with the translations, as an `Evaluation`. A `UserWarning`
+        tells how many pairs were truncated, see `Evaluation.truncated`.
 
     Raises:
         InputError: there is no pair, a file can't be read, or the model is
-            damaged or another thing.
+            damaged or of another type.
     """
     require_name(weights)
     require_kind(decoding, DecodingConfig, "decoding")
@@ -144,9 +146,9 @@ def evaluate(
 
 
 def _measure_run(run, columns, scoring, progress):
-    """Measures a run, as it translates.
+    """Measures a run with its current settings.
 
-    With a shortlist, the cross-entropy is among all tokens.
+    The cross-entropy is over all tokens, even with a shortlist.
     """
     models = run.load_models()
     translator = run.new_translator(run.markup == PROJECT, models)
@@ -189,11 +191,11 @@ def measure_ctranslate2(
 ) -> Evaluation:
     """Measures an export for CTranslate2.
 
-    Probabilities are of the tokens that may be generated, and count where the
-    model sees anything of the source.
+    Probabilities are among the tokens that may be generated. Sources without
+    any token that the model sees are left out.
 
     Args:
-        translator: what is measured, by its search.
+        translator: the export, with its search.
         columns: sources and references, of which none is blank.
         scoring, progress: see `evaluate`.
 
@@ -209,7 +211,7 @@ def measure_ctranslate2(
         ids = translator.target_ids(references[part])
         scored += translator.token_log_probabilities(sources[part], ids)
     model = translator.config.model
-    # Where it sees nothing of a source, CTranslate2 has nothing but zeros.
+    # CTranslate2 returns only zeros if the model sees no token of a source.
     framed = model.source_start or model.source_end
     values = [v for row in scored if framed or any(row) for v in row]
     if not values:

@@ -1,4 +1,4 @@
-"""`export`: a run to what serves it."""
+"""`export`: writes a run in a format for serving."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OF_SAVED_MODEL = (
     "ensemble",
     "shortlist",
 )
-# What goes with a format, beside which weights.
+# Arguments of each format, in addition to `weights`.
 ARGUMENTS = {
     None: _OF_SAVED_MODEL,
     TFSERVING: _OF_SAVED_MODEL,
@@ -57,43 +57,42 @@ def export(
 ) -> ExportReport:
     """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
 
-    What is written is checked in fresh processes, and there when all checks
+    The export is checked in fresh processes, and published when all checks
     have passed.
 
     Args:
         run: a run or its folder.
         out: the model's folder, which holds its versions; with "keras" and
             "ctranslate2" a new folder.
-        format: None: a SavedModel; "tfserving": also what a server starts
-            with, beside `out`; "keras": a folder with model.keras;
+        format: None: a SavedModel; "tfserving": also the files that a server
+            starts with, beside `out`; "keras": a folder with model.keras;
             "ctranslate2": a folder for CTranslate2.
-        weights: "best", "last" or "average"; None: those that the run
-            translates by.
-        version: number of a SavedModel; None: one above the highest there.
-        decoding: the search; None: that by which the run translates.
+        weights: "best", "last" or "average"; None: the run's current choice.
+        version: number of a SavedModel; None: one above the highest in `out`.
+        decoding: the search; None: the run's current one.
         precision: of a SavedModel's products with weights: "float32",
             "bfloat16", "int8", or "auto", which measures speed and BLEU on
             `dev`; None: the search's.
         dev: pairs or files of them, see `sentence_pairs`: for "auto", and
-            with "int8" for the ranges of what is multiplied.
+            with "int8" for the ranges of activations.
         warmup_texts: source sentences for the server to warm up with; None:
-            made of frequent tokens.
+            sentences of frequent tokens.
         quantization: of the weights with "ctranslate2"; None: "float32".
         progress: called with a line before each long step.
         ensemble: with a SavedModel, folders of runs that translate together
             with this one, by the mean of their probabilities; trained on the
-            same prepared data. Empty: those that the run translates with.
-        shortlist: with a SavedModel, pairs of sentences, or files of them:
-            translations are searched among tokens that these suggest; None:
-            as the run translates.
+            same prepared data. Empty: the run's current ones.
+        shortlist: with a SavedModel, pairs of sentences, or files of them,
+            which restrict the search to the tokens that they suggest; None:
+            the run's current one.
 
     Returns:
-        a report, with the `path` of what was published, its `size` in bytes
+        a report, with the `path` of the published export, its `size` in bytes
         and the `checks`.
 
     Raises:
-        InputError: arguments don't go together, something can't be written
-            or isn't there, or a check failed.
+        InputError: arguments don't fit together, a file is missing or can't
+            be written, or a check failed.
 
     Example:
         >>> report = export("runs/en-zh", "saved_models/en-zh")
@@ -132,7 +131,7 @@ def export(
             require_model_name,
         )
 
-        # Before the long work.
+        # Fails before the long work.
         require_model_name(out)
     progress = progress or (lambda line: None)
     common: dict[str, Any] = {"weights": run.weights, "progress": progress}
@@ -183,7 +182,7 @@ def verify(
         the folder that was checked, and the result of each check.
 
     Raises:
-        InputError: no export is there.
+        InputError: the folder has no export.
     """
     from keras_transformer.exporting.ctranslate2_folder import is_export
     from keras_transformer.exporting.registry.version_folders import (
@@ -206,7 +205,7 @@ def verify(
 
 
 def _check(format, **given):
-    """Refuses what isn't a format, and arguments that go with another."""
+    """Refuses unknown formats, and arguments that the format doesn't take."""
     if format not in ARGUMENTS:
         raise InputError(
             f"unknown format {format!r}. Accepted: None, {', '.join(FORMATS)}"
@@ -224,14 +223,14 @@ def _check(format, **given):
 
 
 def _with_precision(run, decoding, precision, dev, common):
-    """The search, in the precision asked for or measured to be the best.
+    """The search, with the requested or the best measured precision.
 
     Returns:
         `DecodingConfig`, and further arguments of `export_run`.
 
     Raises:
-        InputError: arguments that don't go together, or int8 on a machine
-            that can't.
+        InputError: arguments don't fit together, or the machine can't do
+            int8.
     """
     from keras_transformer.inference.quantization import (
         INSTRUCTIONS,
@@ -253,7 +252,7 @@ def _with_precision(run, decoding, precision, dev, common):
     if dev and precision not in ("auto", "int8"):
         raise InputError("a dev set (--dev) goes with precision auto or int8")
     if precision == "int8":
-        # Before the long work.
+        # Fails before the long work.
         require_int8()
         if not multiplies_int8():
             warnings.warn(
@@ -268,7 +267,7 @@ def _with_precision(run, decoding, precision, dev, common):
 
 
 def _measured(run, decoding, precision, dev, weights, lexicon, progress):
-    """As `_with_precision`, with what the pairs of a dev set tell."""
+    """Like `_with_precision`, from measurements on the pairs of a dev set."""
     from keras_transformer.data.corpus import sentence_pairs
     from keras_transformer.exporting.writer.precision import (
         activation_limits,
@@ -300,7 +299,7 @@ def _measured(run, decoding, precision, dev, weights, lexicon, progress):
 
 
 def _write_server_files(out, format, progress):
-    """Those asked for, or those that are there and now are out of date."""
+    """Writes the requested server files, or updates existing ones."""
     from keras_transformer.exporting.server_files import (
         refresh_server_files,
         write_server_files,

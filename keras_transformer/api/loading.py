@@ -1,4 +1,4 @@
-"""`load`: a run, an export or a served model, to translate with."""
+"""`load`: opens a run, an export or a served model to translate with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keras_transformer.data.corpus import Pairs
 
 SERVER_TIMEOUT = 60.0  # seconds
-# TensorFlow Serving's own.
+# TensorFlow Serving's default name.
 SERVER_MODEL = "default"
 _ACCEPTED = (
     "Accepted: the folder of a run or of an export, or a server's address such "
@@ -46,42 +46,40 @@ def load(
     placeholders: Sequence[str] = (),
     markup: str | None = None,
 ) -> TextTranslator:
-    """Opens what translates: a run, an export, or a model on a server.
+    """Opens a run, an export, or a model on a server to translate with.
 
-    All of them translate alike: see `TextTranslator.translate`.
+    All of them have the same interface: see `TextTranslator.translate`.
 
     Args:
         where: the folder of a run; of an export, for TensorFlow Serving (a
             version, or the folder of versions, of which the newest is taken)
             or for CTranslate2; or the address of a server, `http://HOST:8501`
-            or `grpc://HOST:8500`, also with `/v1/models/NAME` behind it.
+            or `grpc://HOST:8500`, optionally followed by `/v1/models/NAME`.
         weights: of a run, "best" (if None), "last" or "average".
         decoding: the search of a run or with CTranslate2; None: the model's
             own.
-        model: its name on the server; None: what the address says, or
+        model: its name on the server; None: the name in the address, or
             "default".
         version: of the model on the server; None: the latest.
-        label: of a version there, such as "stable".
+        label: of a version on the server, such as "stable".
         timeout: seconds for a request to the server, with its retries.
         ensemble: folders of runs that translate together with a run, by the
             mean of their probabilities; trained on the same prepared data.
-        shortlist: pairs of sentences, or files of them: translations of a run
-            are searched among tokens that these suggest; None: among all.
+        shortlist: pairs of sentences, or files of them, which restrict the
+            search of a run to the tokens that they suggest; None: no shortlist.
         placeholders: regular expressions of a user's own markup, such as
-            `~(?=\\w)`, for models that have learned of markup and with
-            "project".
-        markup: what a run does with tags and placeholders: "project", they
-            are placed by the alignment, or "keep", they are text like the
-            rest; None: symbols stand for them, if the model has any, else
-            "keep".
+            `~(?=\\w)`, for models with symbols for markup and for "project".
+        markup: how a run handles tags and placeholders: "project": placed by
+            the alignment; "keep": translated like other text; None: symbols
+            stand for them, if the model has any, else "keep".
 
     Returns:
         a `TrainedRun`, a `SavedTranslator`, a `CTranslate2Translator` or a
         `RemoteTranslator`.
 
     Raises:
-        InputError: nothing there translates, it is damaged, or an argument
-            doesn't go with it.
+        InputError: `where` isn't a model, is damaged, or doesn't take one of
+            the arguments.
 
     Example:
         >>> load("saved_models/en-zh").translate("I like tea.")
@@ -154,14 +152,17 @@ def _export(folder, placeholders):
 
 
 def model_of(address: str, **named: Any) -> tuple[str, dict]:
-    """The address of a server, and which model of it is meant.
+    """Splits an address into that of the server and the model's name.
 
     Args:
-        address: of a server, also with `/v1/models/NAME` behind it.
-        **named: model, version and label, None where it isn't said.
+        address: of a server, optionally followed by `/v1/models/NAME`.
+        **named: model, version and label; None if not given.
+
+    Returns:
+        the server's address, and model, version and label.
 
     Raises:
-        InputError: one of them differs from what the address says.
+        InputError: one of them differs from the address.
     """
     url = address
     if match := _OF_MODEL.fullmatch(address):
@@ -186,13 +187,13 @@ def _served(address, of_server, timeout, placeholders):
     translator = RemoteTranslator(
         url, **named, timeout=timeout, placeholders=placeholders
     )
-    # An unreachable server is an error now, and not with the first text.
+    # Raises an error for an unreachable server now, not at the first text.
     with translator.opened():
         return translator
 
 
 def _refuse(name, **given):
-    """Refuses arguments that go with something else."""
+    """Refuses arguments that are for another kind of model."""
     for key, value in given.items():
         if value is not None:
             raise InputError(

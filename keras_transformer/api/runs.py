@@ -1,4 +1,4 @@
-"""Folders of runs: opened to be trained, new or to go on with."""
+"""Folders of runs: creates or resumes a run to be trained."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SECTIONS = ("model", "training", "decoding")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRequest:
-    """The training that is requested.
+    """A requested training.
 
     Attributes:
-        preset: its name, "auto" for one by the data; None: no preset.
-        changes: `{section: {key: value}}` and where it comes from.
-        taken_over: sections in place of what neither a preset that is named
-            nor a change sets.
+        preset: its name, "auto" to choose by the data; None: no preset.
+        changes: pairs of `{section: {key: value}}` and its origin.
+        taken_over: sections of another run or of a `Config`, for values that
+            neither a named preset nor a change sets.
     """
 
     preset: str | None = None
@@ -46,10 +46,10 @@ class TrainingRequest:
         initial: str | os.PathLike | None,
         resume: bool,
     ) -> TrainingRequest:
-        """The request that is made in the words of `train`.
+        """The request of the arguments of `train`.
 
         Raises:
-            InputError: `initial`, or `out` of a run that goes on, is no run.
+            InputError: `initial`, or with `resume` `out`, isn't a run.
         """
         goes_on = resume and preset in (None, AUTO)
         origin = out if resume else initial
@@ -60,7 +60,7 @@ class TrainingRequest:
 
     @property
     def values(self) -> dict:
-        """Of the training section, those that were named by themselves."""
+        """The values of the training section that the changes set."""
         return {
             key: value
             for change, _ in self.changes
@@ -69,7 +69,7 @@ class TrainingRequest:
 
     @functools.cached_property
     def config(self) -> Config:
-        """All of it; where the data decides on a preset, with one of those."""
+        """The configuration; for "auto", with the first preset that fits."""
         if self.preset != AUTO:
             return self._config(self.preset)
         first, *others = CHOICES
@@ -95,12 +95,12 @@ class TrainingRequest:
         """The configuration for prepared data.
 
         Args:
-            data: what is trained on.
+            data: to train on.
             initial: folder of the run that training starts from, or None.
 
         Returns:
-            the configuration, and the preset's name, of "auto" with the
-            reason; None without a preset.
+            the configuration, and the preset's name, for "auto" with the
+            reason, or None without a preset.
         """
         if self.preset != AUTO:
             return self.config, self.preset
@@ -121,16 +121,16 @@ class TrainingRequest:
 
 
 def taken_over_from(folder: str | os.PathLike, goes_on: bool = False) -> dict:
-    """The sections that a run has from the one that it starts from.
+    """The sections that a run takes over from the run that it starts from.
 
-    How it is searched belongs to a model, as an imported one shows.
+    The search belongs to the model: imported models have their own.
 
     Args:
-        folder: of that run.
-        goes_on: whether it is the same run, which has all from there.
+        folder: of the run to start from.
+        goes_on: whether the same run is resumed, which keeps all sections.
 
     Raises:
-        InputError: the folder is no run's.
+        InputError: the folder isn't a run's.
     """
     config = run_config(folder).to_dict()
     names = SECTIONS if goes_on else ("model", "decoding")
@@ -144,10 +144,10 @@ def run_config(
 
     Args:
         folder: the run's.
-        default: where there is none; None: an error.
+        default: returned if there is none; None: an error.
 
     Raises:
-        InputError: it is no run's folder.
+        InputError: the folder isn't a run's.
     """
     path = pathlib.Path(folder) / "config.yaml"
     if not path.is_file():
@@ -172,21 +172,21 @@ def open_run(
     resume: bool,
     say: Callable[[str], None],
 ) -> TrainedRun:
-    """The run in a folder, new or to go on with; the same on all hosts.
+    """Creates or resumes the run in a folder, the same one on all hosts.
 
-    The chief makes a new one, which the others then find there.
+    The chief host creates a new run, which the other hosts then load.
 
     Args:
-        load_data: gives the prepared data.
+        load_data: returns the prepared data.
         out: the run's folder.
-        request: what the training is asked to be.
+        request: the requested training.
         initial: folder of a run to start from, or None.
-        resume: whether it goes on with the run that is there.
-        say: called with lines about what is taken of the request.
+        resume: whether to resume the run in the folder.
+        say: called with lines about how the request is applied.
 
     Raises:
-        InputError: the folder is taken, is no run's, or the run was begun as
-            something else than is requested.
+        InputError: the folder is taken or isn't a run's, or the run was begun
+            with other settings than requested.
     """
     from keras_transformer.training import hosts
     from keras_transformer.translation.trained_run import TrainedRun
@@ -218,7 +218,7 @@ def open_run(
                 f"{out}: not the run of host 0. Accepted: a folder that all "
                 "hosts share"
             )
-        # All that may be changed, for one host in its file of settings.
+        # The only setting that may change, perhaps in one host's file alone.
         if ours != theirs:
             raise InputError(
                 f"{out}: training.epochs is {theirs} on host 0, {ours} here. "
@@ -275,7 +275,7 @@ def _create_run(load_data, out, request, initial, say):
 
 
 def _use_threads(config):
-    """To be called before tokenizers, TensorFlow's first operations."""
+    """Sets threads, before tokenizers run TensorFlow's first operations."""
     from keras_transformer.system.machine import use_threads
     from keras_transformer.training import hosts
 
@@ -284,19 +284,19 @@ def _use_threads(config):
 
 
 def _is_origin(folder, began):
-    """True if a folder is what a run began with, which may be gone by now."""
+    """True if a folder is the run that another began with; it may be gone."""
     from keras_transformer.training.run import read_manifest
 
     if pathlib.Path(folder).exists():
-        # A path may lead elsewhere, or be written in another way.
+        # By id: the path may be another run's now, or be written differently.
         return read_manifest(folder)["id"] == began.get("id")
     return os.path.realpath(folder) == os.path.realpath(began["run"])
 
 
 def _continue_with(run, request, initial, say, load_data):
-    """Applies a longer training; refuses any other change of a run.
+    """Applies another number of epochs; refuses other changes of a run.
 
-    What is requested may be what the run was started with, or nothing.
+    The request may repeat what the run was started with, or leave it out.
     """
     from keras_transformer.training.preflight import (
         left_open,
@@ -334,12 +334,12 @@ def _continue_with(run, request, initial, say, load_data):
                 f"--resume: training.epochs {epochs} is taken (it was "
                 f"{own.training.epochs})"
             )
-        # In memory: it is written when nothing is refused any more.
+        # Only in memory, as the request may still be refused.
         run.config = own.updated({"training": {"epochs": epochs}})
 
 
 def _refuse_changes(run, requested):
-    """Refuses a configuration that isn't the run's, but for the data's part."""
+    """Refuses a configuration that differs from the run's in `SECTIONS`."""
     changed = [
         f"{name}.{key} {shown(requested.to_dict()[name][key], 40)} (the run "
         f"has {shown(value, 40)})"

@@ -1,4 +1,4 @@
-"""`train`: prepared data to a run that translates."""
+"""`train`: trains a run on prepared data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from keras_transformer.translation.trained_run import TrainedRun
 
 
-_FIRST_SECONDS = 60.0  # of training, before its time is told
+_FIRST_SECONDS = 60.0  # of training, before its duration is estimated
 
 
 def train(
@@ -49,29 +49,29 @@ def train(
 ) -> TrainedRun:
     """Trains a model on prepared data into a run folder.
 
-    Ctrl-C finishes the step at hand and writes a checkpoint, and so does
-    SIGTERM; before the first step they end it at once. `resume=True` goes on
-    from the checkpoint, or from the last one before a kill, as if nothing had
-    happened.
+    Ctrl-C or SIGTERM finishes the current step and writes a checkpoint; before
+    the first step it ends the training at once. `resume=True` continues from
+    the checkpoint, or after a kill from the last one, as if there had been no
+    interruption.
 
     Args:
-        data: what `prepare` gave, or its folder.
+        data: result of `prepare`, or its folder.
         out: the run's folder, new or empty unless `resume` is set.
-        preset: a recipe; None or "auto": by the number of pairs, the
-            vocabulary and the machine, said in a line; "finetune" with
-            `initial`.
-        config: what differs from it: a `Config`, in the preset's stead;
-            `{section: {key: value}}`; or a YAML file of that.
+        preset: a recipe; None or "auto": chosen by the number of pairs, the
+            vocabulary and the machine, and shown in a line; with `initial`,
+            "finetune".
+        config: changes to the preset, as `{section: {key: value}}` or a YAML
+            file of that; or a `Config`, instead of a preset.
         initial: a run or its folder, from whose best weights training starts,
             with its model and its search; None: random weights.
-        resume: goes on with the run in `out`, which keeps its configuration
-            but for the number of epochs. Another one may have the learning
-            rate jump: a cooldown, and a warm-up that is a quarter of a short
-            training, go by all epochs.
+        resume: whether to continue the run in `out`, which keeps its
+            configuration except for the number of epochs. Another number may
+            make the learning rate jump: a cooldown, and a warm-up that is a
+            quarter of a short training, depend on all epochs.
         callbacks: of Keras, such as those of experiment trackers. They are
-            called after an epoch's scores are in the logs; where a run
-            goes on within an epoch, training begins and ends for them twice.
-        verbose: as of `model.fit`: 0 is silent, 1 shows a bar, 2 a line an
+            called after an epoch's scores are in the logs; if a run is
+            resumed within an epoch, training begins and ends for them twice.
+        verbose: as in `model.fit`: 0 is silent, 1 shows a bar, 2 a line per
             epoch.
         **training: values of the training section, such as `epochs=20`.
 
@@ -80,8 +80,8 @@ def train(
 
     Raises:
         InputError: data, configuration or folder can't be used.
-        Interrupted: training was stopped; after the first step a checkpoint
-            is written.
+        Interrupted: training was stopped; after the first step, with a
+            checkpoint.
 
     Example:
         >>> data = prepare("train.en-zh.tsv", "data/en-zh", dev="dev.tsv")
@@ -106,7 +106,7 @@ def train(
 
 
 def _request(preset, config, values, out, initial, resume) -> TrainingRequest:
-    """The request that arguments of `train` make."""
+    """The request of the arguments of `train`."""
     own = ({"training": values}, "train")
     if not isinstance(config, Config):
         changes = [*settings_of(config), own]
@@ -135,16 +135,15 @@ def train_run(
     opened: Callable[[Run], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> TrainedRun:
-    """`train` as requested, with callbacks for progress.
+    """`train` with a `TrainingRequest` and callbacks for progress.
 
     Args:
-        request: what was asked for.
-        observe: gives the `Observer` of a `Run`; None: one that says how large
-            the training is.
+        request: the requested training.
+        observe: returns the `Observer` of a `Run`; None: `TrainingNotes`.
         opened: called with the run before it is trained.
-        say: called with lines for a person.
+        say: called with lines for the user.
 
-    For the others, and what is returned and raised, see `train`.
+    For other arguments, the result and errors, see `train`.
     """
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training import hosts, jax_runtime
@@ -155,11 +154,11 @@ def train_run(
     say = say or _ignore
     callbacks = callback_list(callbacks)
     if hosts.on_jax():
-        with contextlib.suppress(RuntimeError):  # TensorFlow has begun.
+        with contextlib.suppress(RuntimeError):  # TensorFlow is initialized.
             jax_runtime.leave_devices_to_jax()
         jax_runtime.keep_programs()
         use_all_devices()
-    # Before it is read: another process may be changing it.
+    # Locked before it is read, as another process may be changing it.
     lock = being_trained(out) if resume else contextlib.nullcontext()
 
     def loaded():
@@ -209,7 +208,7 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
         raise Interrupted(f"interrupted; {_goes_on(run)}") from None
     except OSError as error:
         reason = disk_error(error)
-        # Writers name the file; a tracker's lost connection names none.
+        # Writers name the file; a tracker's lost connection has no file name.
         if reason is None or error.filename is None:
             raise
         raise InputError(
@@ -218,7 +217,7 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
 
 
 def _goes_on(run):
-    """How a run goes on, and from when on it translates."""
+    """A message on how to resume a run, and from when on it translates."""
     way = (
         f"{run.folder} goes on with keras-transformer train ... --resume (in "
         "Python resume=True)"
@@ -233,8 +232,8 @@ def _stop_on_signal(say):
     """Turns the first Ctrl-C or SIGTERM into a request to stop.
 
     Yields:
-        a callable that tells whether stopping was asked for. The second
-        signal interrupts at once, and so does one before the first call.
+        a callable that returns whether a stop was requested. A second signal,
+        or one before the first call, interrupts at once.
     """
     from keras_transformer.training.checkpoint import Interrupted
 
@@ -246,17 +245,17 @@ def _stop_on_signal(say):
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
-        if not is_watched:  # Nothing is trained that would be lost.
+        if not is_watched:  # No training would be lost.
             raise Interrupted
 
     def is_asked():
         nonlocal is_watched
         in_main = threading.current_thread() is threading.main_thread()
-        # Swallowed by Keras, which was tracing.
+        # Keras has swallowed the interruption of its tracing.
         if asked and not is_watched and in_main:
             raise Interrupted
         is_watched = True
-        # Not said by the handler, which may have interrupted a write to stderr.
+        # Not in the handler, which may have interrupted a write to stderr.
         if asked and not told:
             told.extend(asked)
             say("stopping after this step (once more: at once)")
@@ -264,14 +263,15 @@ def _stop_on_signal(say):
 
     numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread():
-        numbers = ()  # Python sends signals to the main one only.
-    # A handler of the program that Python is part of couldn't be set again.
+        numbers = ()  # Python handles signals in the main thread only.
+    # A handler that wasn't set by Python (None) couldn't be restored.
     numbers = [n for n in numbers if signal.getsignal(n) is not None]
     before = [signal.signal(number, ask) for number in numbers]
     try:
         yield is_asked
     except Exception:
-        # What it swallows leaves a graph that can't be built, or run.
+        # The interruption that Keras swallowed leaves a graph that can't be
+        # built or run.
         if asked and not is_watched:
             raise Interrupted from None
         raise
@@ -284,8 +284,8 @@ def best_epoch(run: Run) -> str:
     """A line about a run's best weights.
 
     Raises:
-        InputError: it has none: its loss was never a number, or BLEU, by
-            which it is to be chosen, was never measured.
+        InputError: the run has none: its loss was never a number, or BLEU,
+            by which `training.best_by` chooses, was never measured.
     """
     best = run.manifest["scores"].get("best")
     if best is None and run.config.training.best_by == "bleu":
@@ -314,14 +314,14 @@ def best_epoch(run: Run) -> str:
 
 
 class TrainingNotes(Observer):
-    """An `Observer` that says how large the training is, and how long.
+    """An `Observer` that reports the size and the duration of the training.
 
-    The time is said once, a minute after the first step, or after the first
-    epoch if that is shorter.
+    The duration is estimated once, a minute after the first step, or after the
+    first epoch if that is shorter.
 
     Args:
         training: `TrainingConfig` of the run.
-        say: called with lines for a person.
+        say: called with lines for the user.
     """
 
     def __init__(
@@ -376,7 +376,7 @@ class TrainingNotes(Observer):
             self._say(
                 f"{updates:,} updates end within the warm-up of {warmup:,}, at "
                 "a small part of the learning rate. Try more epochs"
-                # A run that goes on keeps its warm-up.
+                # A resumed run keeps its warm-up.
                 + ("" if goes_on else shorter)
             )
 
@@ -395,7 +395,7 @@ class TrainingNotes(Observer):
             self._tell_time(time.monotonic(), epoch * self._steps)
 
     def _tell_time(self, now, done):
-        """Says when the training is done, and when the next checkpoint is."""
+        """Reports when the training and the next checkpoint will be done."""
         training = self._training
         left = training.epochs * self._steps - done
         if self._first is None or done == self._first[1] or not left:
@@ -441,7 +441,7 @@ class TrainingNotes(Observer):
 
 
 def _duration(seconds):
-    """A time as people say it."""
+    """A duration as text, in a unit of which it has two or more."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
