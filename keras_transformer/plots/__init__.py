@@ -1,8 +1,8 @@
-"""Pictures: pure functions that return a Matplotlib `Figure`, and their data.
+"""Plots: pure functions that return a Matplotlib `Figure`, and their data.
 
-Needs the extra `[plots]`. Nothing here uses pyplot, so that no figure stays
-behind and no window opens; `save_figure` writes SVG or PNG. What draws takes
-`language`, "en" or "zh", for the words on the axes.
+Needs the extra `[plots]`. Nothing here uses pyplot, so figures don't accumulate
+and no window opens; `save_figure` writes SVG or PNG. Functions that draw take
+`language`, "en" or "zh", for the labels.
 """
 
 from keras_transformer.lazy import public_names

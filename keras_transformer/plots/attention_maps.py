@@ -14,8 +14,8 @@ from keras_transformer.plots.style import (
     token_ticks,
 )
 
-_CELL = 0.19  # inches; a token's height
-_SMALLEST = 1.3  # inches; of a map
+_CELL = 0.19  # inches per token
+_SMALLEST = 1.3  # inches per map
 
 
 @styled
@@ -28,15 +28,15 @@ def plot_attention(
     row_label: str = "Query: token",
     language: str = "en",
 ) -> Figure:
-    """Draws what each token attends to: layers top to bottom, heads beside.
+    """Draws attention maps: layers from top to bottom, heads side by side.
 
     Args:
         weights: float `(L, N, T, S)`: layers, heads, queries, keys.
         row_tokens: T str, the queries.
         column_tokens: S str, the keys.
-        layers: which are shown, from 1; None: all.
-        row_label: what the queries are, "Query: token" or "Query: token
-            being written".
+        layers: to show, from 1; None: all.
+        row_label: of the queries, "Query: token" or "Query: token being
+            written".
         language: "en" or "zh".
 
     Raises:

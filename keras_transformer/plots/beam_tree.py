@@ -28,16 +28,16 @@ _OTHER: dict[str, Any] = {"color": LIGHT, "linewidth": 1.0, "zorder": 1}
 
 @styled
 def plot_beam_tree(tree: BeamTree, *, language: str = "en") -> Figure:
-    """Steps from left to right; the best translation is the thick line.
+    """Draws the tree from left to right, the best translation as a thick line.
 
     Each node is a token, with the probability that the model gave it after
     the tokens before it. A box is where a hypothesis ended, with its score.
-    A search often goes on after it has found the best, as long as a live
-    hypothesis could still win.
+    A search often continues after it has found the best translation, as long
+    as a live hypothesis could still win.
 
     Args:
-        tree: what `search.trace.trace_beam` returns; drawn until the best
-            translation ended, without what was dropped.
+        tree: result of `search.trace.trace_beam`; drawn until the best
+            translation ended, without dropped hypotheses.
         language: "en" or "zh".
     """
     label = labels(language)
@@ -69,13 +69,13 @@ def plot_beam_tree(tree: BeamTree, *, language: str = "en") -> Figure:
 
 
 def rows_of(tree: BeamTree, shown: Sequence[int]) -> dict[int, int]:
-    """The height of each node: its first child's, other children below.
+    """The row of each node: that of its first child, other children below.
 
-    The best translation comes first, hence runs straight along the top.
+    The best translation comes first, so it is a straight line at the top.
 
     Args:
         tree: the tree.
-        shown: indices of its nodes, rising.
+        shown: indices of its nodes, ascending.
 
     Returns:
         `{index: row}`, 0 on top.
@@ -139,7 +139,7 @@ def _draw(axes, tree, index, rows, label):
 
 
 def _number(nodes, node, label):
-    """The token's probability, and the score of what ends here."""
+    """The token's probability, and the score of a hypothesis that ends."""
     before = nodes[node.parent].log_probability
     share = math.exp(min(0.0, node.log_probability - before))
     probability = f"{share:.2f}" if share >= 0.01 else "<0.01"

@@ -25,8 +25,8 @@ def plot_lengths(lengths: np.ndarray, *, language: str = "en") -> Figure:
     """Histograms of source and target lengths, one over the other.
 
     Args:
-        lengths: int `(P, 2)`, source and target tokens of each pair, as
-            `PreparedData.lengths` gives them.
+        lengths: int `(P, 2)`, source and target tokens of each pair, see
+            `PreparedData.lengths`.
         language: "en" or "zh".
 
     Raises:
@@ -51,6 +51,6 @@ def plot_lengths(lengths: np.ndarray, *, language: str = "en") -> Figure:
 
 
 def _edges(longest):
-    """Bars around whole numbers, at most some 60 of them."""
+    """Edges of at most about 60 bars around whole numbers."""
     width = -(-(int(longest) + 1) // 60)
     return np.arange(-0.5, longest + width + 0.5, width)

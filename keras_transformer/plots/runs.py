@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from keras_transformer.training.run import Run
 
 
-# Key of a row, its label, how its numbers are written.
+# Key of a row, label, number format.
 _PANELS = (
     ("cross_entropy", "Dev cross-entropy (nats per token)", "{:.3f}"),
     ("bleu", "BLEU", "{:.1f}"),
@@ -37,12 +37,12 @@ def plot_runs(rows: list[dict], *, language: str = "en") -> Figure:
     A panel that no run has a number for is left out.
 
     Args:
-        rows: a dict for each run, as `run_row` gives it: `name`, and what is
-            known of `cross_entropy`, `bleu`, `tokens_per_second`, `minutes`.
+        rows: a dict for each run, see `run_row`: `name`, and the known ones
+            of `cross_entropy`, `bleu`, `tokens_per_second`, `minutes`.
         language: "en" or "zh".
 
     Raises:
-        InputError: there is no run, or nothing is known of any.
+        InputError: there is no run, or no run has a number.
     """
     label = labels(language)
     panels = [
@@ -75,13 +75,13 @@ def plot_runs(rows: list[dict], *, language: str = "en") -> Figure:
 def run_row(run: Run, name: str | None = None) -> dict:
     """Quality and speed of a run, from its folder.
 
-    Cross-entropy and BLEU are of the best epoch on the dev set; where BLEU
-    wasn't measured there, of the first test set that was. Speed is the
-    median over the epochs.
+    Cross-entropy and BLEU are those of the best epoch on the dev set. If BLEU
+    wasn't measured during training, it is that of the first test set in the
+    run's scores. Speed is the median over the epochs.
 
     Args:
         run: a `Run`.
-        name: for the picture; None: the folder's.
+        name: for the plot; None: the folder's.
     """
     history = run.history()
     scores = run.manifest["scores"]

@@ -1,7 +1,7 @@
-"""Figures to files: SVG whose text stays text, or PNG.
+"""Writes figures to files: SVG whose text stays text, or PNG.
 
-The same figure gives the same bytes. The reader's own fonts draw an SVG's
-text; a PNG needs fonts here that have its characters.
+The same figure gives the same bytes. An SVG's text is drawn with the viewer's
+fonts; a PNG needs installed fonts that have its characters.
 """
 
 import os
@@ -16,9 +16,9 @@ from keras_transformer.system.files import replacing
 
 FORMATS = ("svg", "png")
 _DPI = 150  # of a PNG
-# Of a PNG: what Matplotlib draws on a side, and what takes 800 MB.
+# Pixels of a PNG: Matplotlib's limit for a side, and a total that takes 800 MB.
 _MOST_ON_A_SIDE, _MOST_PIXELS = 2**16 - 1, 2e8
-# Neither the day nor Matplotlib's version belongs to what is drawn.
+# Without the date and Matplotlib's version, bytes depend only on the figure.
 _METADATA = {
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     "png": {"Software": None},
@@ -26,10 +26,10 @@ _METADATA = {
 
 
 def check_format(path: str | os.PathLike) -> str:
-    """The format that a file's name asks for.
+    """The format of a file, by its name.
 
     Raises:
-        InputError: it asks for none of `FORMATS`.
+        InputError: the name ends in none of `FORMATS`.
     """
     ending = pathlib.Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
@@ -41,9 +41,9 @@ def check_format(path: str | os.PathLike) -> str:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> None:
-    """Writes a figure, replacing what is at the path.
+    """Writes a figure, replacing an existing file.
 
-    Matplotlib warns where a PNG has characters that no font here has.
+    Matplotlib warns if a PNG has characters that no installed font has.
 
     Args:
         figure: Matplotlib `Figure`.
@@ -59,7 +59,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with style(), warnings.catch_warnings():
         if kind == "svg":
-            # The reader's fonts draw it.
+            # The viewer's fonts draw it.
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
         with replacing(path) as temporary:
             figure.savefig(

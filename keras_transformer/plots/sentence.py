@@ -1,6 +1,6 @@
-"""Sentence data: one sentence's attention and beam tree, for plots to draw.
+"""Data for plots of one sentence: its attention and its beam tree.
 
-`attention_maps` and `beam_tree` draw them; nothing here draws.
+`attention_maps` and `beam_tree` draw them.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ def sentence_attention(
     translation: str | None = None,
     decoding: DecodingConfig | None = None,
 ) -> SentenceAttention:
-    """Translates a sentence, and looks at one pass over the translation.
+    """Translates a sentence; returns the attention over the translation.
 
     Args:
         run: the `Run`, for tokenizers and search.
         model: its `keras.Model`.
         text: the sentence.
-        translation: what to look at instead of the model's own.
+        translation: to use instead of the model's own.
         decoding: the search; None: the run's.
 
     Raises:
-        InputError: the sentence is blank or invisible, or its markup isn't
-            what symbols stand for.
+        InputError: the sentence is blank or invisible, is nothing but markup,
+            or has more marks than symbols have numbers.
     """
     decoding = _eager(decoding or run.config.decoding)
     translator = Translator.from_run(run, model, decoding)
@@ -77,7 +77,7 @@ def sentence_attention(
         text, translation = _masked((text, translation), translator)
         source = translator.prepare(tf.constant([text]))
         ids = translator.target_ids(tf.constant([translation]))[0].numpy()
-    # A translation that reached its limit has no END; it is shown as it is.
+    # A translation that reached its limit has no END, and gets none here.
     ids = ids[ids != PAD_ID]
     inputs = np.array([START_ID, *ids[:-1]], np.int32)
     weights = attention_weights(model, source.ids, inputs[np.newaxis])
@@ -106,8 +106,8 @@ def sentence_beam_tree(
         decoding: the search; None: the run's.
 
     Raises:
-        InputError: the sentence is blank or invisible, its markup isn't what
-            symbols stand for, or the search samples.
+        InputError: the sentence is blank or invisible, is nothing but markup,
+            or has more marks than symbols have numbers; or the search samples.
     """
     decoding = _eager(decoding or run.config.decoding)
     steps = step_model([model], decoding.precision)
@@ -132,7 +132,7 @@ def sentence_beam_tree(
 
 
 def _eager(decoding):
-    """The search as it can be run outside of a graph, where no int8 is."""
+    """The search for eager execution, which has no int8."""
     if decoding.precision == "int8":
         return dataclasses.replace(decoding, precision="float32")
     return decoding

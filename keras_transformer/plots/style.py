@@ -1,7 +1,7 @@
-"""Style of all pictures: fonts, lines, colours, sizes, words.
+"""Style of all plots: fonts, lines, colours, sizes, labels.
 
 Line styles and markers differ as much as colours do, and colours differ in
-brightness, so that a picture is read in grey and by the colour-blind.
+brightness, so that plots are readable in grey and for the colour-blind.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from keras_transformer.system.files import read_yaml
 P = ParamSpec("P")
 
 
-# Okabe and Ito's colours for all readers, from dark to light.
+# Okabe and Ito's colours for the colour-blind, from dark to light.
 LINES = (
     {"color": "#000000", "linestyle": "-", "marker": "o"},
     {"color": "#0072B2", "linestyle": "--", "marker": "s"},
@@ -57,23 +57,23 @@ LANGUAGES = ("en", "zh")
 
 @functools.cache
 def families() -> list[str]:
-    """The fonts that text is drawn with, each for what those before lack."""
+    """The fonts for text, each for characters that those before it lack."""
     installed = set(fontManager.get_font_names())
     chinese = [name for name in _CHINESE_FONTS if name in installed]
     return ["DejaVu Sans", *chinese[:1]]
 
 
 def style() -> contextlib.AbstractContextManager[None]:
-    """A context in which Matplotlib draws as this package does.
+    """A context manager for this package's Matplotlib style.
 
-    Whatever the reader's matplotlibrc says is left outside.
+    The user's matplotlibrc has no effect in it.
     """
     return matplotlib.style.context(
         [
             "default",
             {
-                # A generic name at the end, for the reader of an SVG who
-                # has neither font.
+                # The generic name is for viewers of an SVG that have neither
+                # font.
                 "font.family": [*families(), "sans-serif"],
                 "font.sans-serif": ["DejaVu Sans"],
                 "font.size": 9,
@@ -93,7 +93,7 @@ def style() -> contextlib.AbstractContextManager[None]:
 
 
 def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Makes a plot function draw in `style`, whatever the caller's is."""
+    """Makes a plot function draw in `style`, not in the caller's style."""
 
     @functools.wraps(plot)
     def drawn(*args, **kwargs):
@@ -104,11 +104,11 @@ def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def drawable(text: str) -> str:
-    """A name or token as a picture can have it.
+    """Escapes characters of a name or token that can't be drawn.
 
-    Control characters, surrogates (bytes of a name that aren't UTF-8) and code
-    points that are no character become escapes such as `\\x1b`: Matplotlib
-    doesn't draw them, or writes an SVG that no program reads.
+    Control characters, surrogates (bytes of a name that aren't UTF-8) and
+    unassigned code points become escapes such as `\\x1b`: Matplotlib doesn't
+    draw them, or writes an SVG that no program reads.
     """
     return "".join(
         character.encode("unicode_escape").decode()
@@ -119,16 +119,17 @@ def drawable(text: str) -> str:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, laid out so that its labels fit."""
+    """An empty figure of a size in inches; its layout makes labels fit."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def line(number: int, points: int | None = None) -> dict:
-    """Matplotlib's options for the line of that number, from 0.
+    """Matplotlib's options for a line, by its number from 0.
 
     Args:
-        number: any; they repeat after some.
-        points: how many points it has; with many, a few are marked.
+        number: any; styles repeat after the last one.
+        points: number of points; if there are many, only some are marked.
+            None: no markers.
     """
     options = LINES[number % len(LINES)]
     if points is None:
@@ -141,7 +142,7 @@ def token_ticks(
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Tokens as the ticks of a heat map.
+    """Labels the ticks of a heat map with tokens.
 
     Args:
         axes: Matplotlib `Axes`.
@@ -154,7 +155,7 @@ def token_ticks(
     ):
         set_ticks(range(len(tokens)), [drawable(token) for token in tokens])
     for label in axes.get_xticklabels():
-        # Single characters, as of Chinese, are read upright.
+        # Single characters, as in Chinese, are readable upright.
         label.set_rotation(90 if len(label.get_text()) > 1 else 0)
     axes.tick_params(length=0)
     for spine in axes.spines.values():

@@ -13,10 +13,10 @@ def plot_training_curves(
 ) -> Figure:
     """Cross-entropy, BLEU, learning rate and speed of each epoch.
 
-    Where BLEU was never measured, token accuracy is in its place.
+    Shows token accuracy instead if BLEU was never measured.
 
     Args:
-        history: a dict per epoch, as `Run.history` gives it.
+        history: a dict per epoch, see `Run.history`.
         language: "en" or "zh".
 
     Raises:
@@ -53,7 +53,7 @@ def plot_training_curves(
 
 
 def _curves(axes, history, label, key, parts):
-    """A line for each part of the data that was measured.
+    """Draws a line for each part of the data that was measured.
 
     Args:
         parts: `(name, prefix of the key)` of each.
