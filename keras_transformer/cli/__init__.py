@@ -1,5 +1,5 @@
 """The command line, a module per subcommand.
 
-Nothing else prints, but for `train` with `verbose` and the access log of the
-embedded server.
+No other package prints, except `train` with `verbose` and the access log of
+the embedded server.
 """

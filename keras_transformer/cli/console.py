@@ -25,35 +25,35 @@ from keras_transformer.system.files import replacing
 from keras_transformer.system.machine import choose_onednn
 from keras_transformer.training import jax_runtime
 
-# Seconds between two progress lines where there is no terminal, and between two
-# notes behind a bar.
+# Seconds between progress lines without a terminal, and between updates of the
+# note behind a bar.
 _LOG_INTERVAL, _NOTE_INTERVAL = 20.0, 0.5
 PROGRAM = "keras-transformer"
-# Characters of an error: lists of what is accepted may be long, what was
-# received is not to be.
+# Characters of an error: enough for long lists of accepted values, but not for
+# any received value.
 _LONGEST_ERROR = 2000
-# Control and formatting characters, surrogates, and what ends a line or a
-# paragraph: a terminal obeys some, others hide or turn the text around them.
+# Control and formatting characters, surrogates, line and paragraph separators:
+# a terminal executes some, others hide or reverse the text around them.
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # Without the joiners, Persian, the languages of India and emoji are spelt
 # wrong; they only change the forms of their neighbours.
 _JOINERS = "\u200c\u200d"
-# Endings of names that a reader takes for what isn't written here.
+# Suffixes of compressions that readers know, but that aren't written here.
 _NOT_WRITTEN = (".bz2", ".lzma", ".xz", ".z", ".zip", ".zst")
 _speaker = ""
 
 
 def visible(text: str, kept: str = "") -> str:
-    """A text that a terminal shows and doesn't obey.
+    """Escapes characters that a terminal would execute or hide.
 
-    Names, keys and messages may come from files and servers of others.
+    Names, keys and messages may come from untrusted files and servers.
 
     Args:
         text: any.
         kept: characters that stay in any case, such as line ends.
 
     Returns:
-        the same with control, formatting and separating characters and
+        the text with control, formatting and separating characters and
         surrogates as `\\x1b`, `\\u202e` or `\\U000e0041`; the joiners of
         ordinary text, U+200C and U+200D, stay.
     """
@@ -69,7 +69,7 @@ def visible(text: str, kept: str = "") -> str:
 
 
 def say(text: str) -> None:
-    """A line for the person, not for the pipe.
+    """Writes a line for the user to stderr.
 
     Errors of writing are ignored: of a closed terminal, a pipe whose reader has
     ended, a full disk.
@@ -78,13 +78,13 @@ def say(text: str) -> None:
 
 
 def say_as(speaker: str) -> None:
-    """Has lines begin with the name of who says them, one of several."""
+    """Begins later lines with the name of this process, one of several."""
     global _speaker
     _speaker = f"{speaker}: "
 
 
 def tell_error(message: str) -> None:
-    """The one line with which a command ends that can't go on."""
+    """Writes the single line with which a failed command ends."""
     line = visible(" ".join(f"{_speaker}{message}".split()))
     if len(line) > _LONGEST_ERROR:
         half = _LONGEST_ERROR // 2
@@ -93,7 +93,7 @@ def tell_error(message: str) -> None:
 
 
 def _write_line(line):
-    """Writes to stderr, where a bar may be: it is drawn again below."""
+    """Writes to stderr; a progress bar there is drawn again below the line."""
     with (
         contextlib.suppress(OSError),
         tqdm.external_write_mode(sys.stderr, nolock=True),
@@ -102,14 +102,14 @@ def _write_line(line):
 
 
 class Progress(contextlib.AbstractContextManager):
-    """A bar on a terminal, a line now and then in a log, both with the rate.
+    """A bar on a terminal or occasional lines in a log, with the rate.
 
     Args:
-        description: what is being done.
-        total: how many units there are, if known.
-        unit: name of one.
+        description: of the work.
+        total: number of units, if known.
+        unit: plural noun for the units.
         shown: whether anything is shown at all.
-        done: units that were done before.
+        done: units that were finished before.
     """
 
     def __init__(
@@ -140,11 +140,11 @@ class Progress(contextlib.AbstractContextManager):
             )
 
     def update(self, done: int, note: Callable[[], str] = str) -> None:
-        """So many units are done.
+        """Shows the number of finished units.
 
         Args:
-            done: how many.
-            note: gives what is shown behind them; called only when it is shown.
+            done: the number.
+            note: returns the text behind it; called only when it is shown.
         """
         now = time.monotonic()
         if self._bar is not None:
@@ -168,7 +168,7 @@ class Progress(contextlib.AbstractContextManager):
         return f", {(done - before) / (now - began):.4g} a second"
 
     def advance(self, count: int) -> None:
-        """So many units more are done."""
+        """Adds to the number of finished units, and shows it."""
         self._done += count
         self.update(self._done)
 
@@ -208,25 +208,25 @@ class Stages(contextlib.AbstractContextManager):
 
 
 def load_tensorflow(backend: str = "tensorflow", sentences: int = 1) -> None:
-    """Imports TensorFlow, quicker than `import` does.
+    """Imports TensorFlow, faster than `import` does.
 
     Args:
-        backend: what Keras is to compute on.
-        sentences: that will be translated together.
+        backend: of Keras.
+        sentences: number that will be translated together.
     """
-    # Text, data and export are TensorFlow's, so most of the command line is.
+    # Text, data and export need TensorFlow, so most commands run on it.
     os.environ["KERAS_BACKEND"] = backend
     if "tensorflow" in sys.modules:
         return
     choose_onednn(sentences)
-    # TensorFlow Lite takes JAX if it is installed, Keras' pictures Matplotlib.
+    # If installed, TensorFlow Lite imports JAX, and Keras' plots Matplotlib.
     unused = {"jax", "matplotlib"} - {backend}
     with quick_imports(*unused):
         import tensorflow  # noqa: F401
 
 
 def load_jax() -> None:
-    """Has JAX train, beside a TensorFlow that reads data on the processor.
+    """Prepares training on JAX, with a TensorFlow that reads data on the CPU.
 
     Raises:
         InputError: JAX isn't installed, or this process uses Keras already.
@@ -247,7 +247,7 @@ def load_jax() -> None:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns, a line each row."""
+    """Formats rows as lines of aligned columns."""
     rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -256,18 +256,18 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
-    """Yields the lines of a file, plain or packed; of stdin if none is named.
+    """Yields the lines of a file, plain or compressed, or of stdin.
 
     Raises:
         InputError: a line isn't text, the only line has CR in it, or a
-            packed file is damaged.
+            compressed file is damaged.
     """
-    # stdin, which may be closed, is looked at only if it is to be read.
+    # stdin, which may be closed, is accessed only if it is to be read.
     source: Any
     if path:
         source = open_bytes(path)
     elif sys.stdin.isatty():
-        # A look at its first bytes would swallow an end that is typed.
+        # To read its first bytes in advance would swallow a typed end of file.
         source = contextlib.nullcontext(sys.stdin.buffer)
     else:
         source = unpacked(sys.stdin.buffer, "stdin")
@@ -300,13 +300,13 @@ def check_outputs(
     """Refuses files that can't be written, before hours of work.
 
     Args:
-        outputs: paths of files that are to be written; None: there is none.
-        inputs: paths of what is read.
+        outputs: paths of files to write; None: no file.
+        inputs: paths of files to read.
 
     Raises:
-        InputError: an output's folder isn't there, the output is a folder,
-            an input or another output, or its name is of a compression that
-            isn't written.
+        InputError: an output's folder doesn't exist, the output is a folder,
+            an input or another output, or its name is that of a compression
+            that isn't written.
     """
     taken = {os.path.realpath(path): "is read" for path in inputs}
     for path in filter(None, outputs):
@@ -320,7 +320,7 @@ def check_outputs(
             )
         if not target.absolute().parent.is_dir():
             raise InputError(f"{path}: there is no such folder to write to")
-        # Of a pipe behind /dev/stdout the real path opens nothing.
+        # The real path of a pipe behind /dev/stdout opens nothing.
         is_device = target.exists() and not target.is_file()
         real = os.path.realpath(path)
         if real in taken and not is_device:
@@ -333,10 +333,10 @@ def check_outputs(
 
 @contextlib.contextmanager
 def output_file(path: str | os.PathLike | None) -> Iterator[TextIO]:
-    """Where results go; a file appears when it is complete.
+    """Opens the output for results; a file appears when it is complete.
 
     Args:
-        path: of the file, which is gzip if the name ends in .gz; None:
+        path: of the file, which is compressed if the name ends in .gz; None:
             stdout.
     """
     if path is None:

@@ -1,4 +1,4 @@
-"""The whole path on the built-in English-Chinese corpus: no file needed.
+"""Runs all steps on the built-in English-Chinese corpus, without any files.
 
 Prepares the corpus, trains a small model, evaluates it on held-out sentences,
 exports it, and translates through the export.
@@ -60,14 +60,14 @@ def run(arguments: argparse.Namespace) -> None:
     epochs = arguments.epochs
     change = {} if epochs is None else {"training": {"epochs": epochs}}
     request = TrainingRequest("demo", [(change, "--epochs")])
-    _ = request.config  # What isn't accepted is refused at once.
+    _ = request.config  # Refuses wrong values at once.
     load_tensorflow()
     from keras_transformer.evaluation.significance import score_text
     from keras_transformer.exporting.registry.version_folders import (
         choose_version,
     )
 
-    choose_version(arguments.out, None)  # Refused before anything is done.
+    choose_version(arguments.out, None)  # Refuses a wrong folder at once.
     work = _clean(pathlib.Path(arguments.work))
     say("reading the built-in corpus")
     corpus = _write_corpus(work, arguments.sentences)
@@ -121,7 +121,7 @@ def _print_translations(path, pairs):
 
 
 def _command():
-    """The command line's name, as a shell here finds it."""
+    """The command's name, as a shell in the current folder finds it."""
     name = "keras-transformer"
     beside = pathlib.Path(sys.executable).with_name(name)
     if shutil.which(name) or not beside.exists():
@@ -130,12 +130,12 @@ def _command():
 
 
 def _clean(work):
-    """An empty work folder; only an earlier demo's is removed."""
+    """Makes an empty work folder; removes one only if it is a demo's."""
     from keras_transformer.training.ownership import being_trained
 
     mark = work / "built-in corpus"
     if work.exists():
-        sweep(work)  # What an earlier demo left that was killed.
+        sweep(work)  # Leftovers of an earlier demo that was killed.
         written = {mark.name, "data", "run", "report.html"}
         names = (
             {p.name for p in work.iterdir()} if work.is_dir() else {"a file"}
@@ -203,5 +203,5 @@ def _write_report(work, run, evaluation):
 
 
 def _spread(pairs, count):
-    """So many of the pairs, evenly from first to last."""
+    """`count` of the pairs, evenly spread from the first to the last."""
     return pairs[:: max(1, len(pairs) // count)][:count]

@@ -1,9 +1,9 @@
-"""Has a teacher translate training data, for a student to learn from.
+"""Translates training data with a teacher, for a student to learn from.
 
-Prepared data goes in, and prepared data comes out: the same sources,
-tokenizers and dev set, with the translations as targets. A smaller or faster
-model learns more from them than from people's translations (Kim and Rush
-2016). The same command goes on where one was killed.
+Reads prepared data, and writes prepared data: the same sources, tokenizers and
+dev set, with the translations as targets. A smaller or faster model learns more
+from them than from human translations (Kim and Rush 2016). If the command is
+killed, run it again to resume.
 
 example:
   keras-transformer distill --teacher runs/en-zh --data data/en-zh \\

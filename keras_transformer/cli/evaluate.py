@@ -2,9 +2,9 @@
 
 Cross-entropy is in nats per target token, end token counted, unsmoothed.
 BLEU and chrF are sacreBLEU's, with the signatures that reproduce them and
-95 % intervals by bootstrap. --against tells whether another model's are
-different by more than the choice of the sentences explains, and --report
-writes all of it, and what sentences are hard, to a page.
+95 % intervals by bootstrap. --against tests whether another model's scores
+differ by more than the choice of the sentences explains, and --report writes
+a page with all results and the hardest sentences.
 
 example:
   keras-transformer evaluate --run runs/en-zh --input test.tsv --json
@@ -181,7 +181,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_options(arguments):
-    """Refuses options that don't go together, and files to be lost."""
+    """Refuses options that don't fit together, and outputs that are inputs."""
     if arguments.weights and not arguments.run:
         raise InputError(
             "--weights goes with --run: an export has one set of weights"
@@ -217,7 +217,7 @@ def _tests(arguments):
 
 
 def _scoring(arguments, sentences):
-    """`Scoring` by the options; refused before anything is translated."""
+    """The options' `Scoring`; refuses it before anything is translated."""
     from keras_transformer.evaluation.bleu_chrf import metrics
     from keras_transformer.evaluation.scoring import Scoring
     from keras_transformer.evaluation.significance import Resampling
@@ -243,7 +243,7 @@ def _other(name, model, measured, weights):
         measured: for each pair, whether it counts.
 
     Raises:
-        InputError: it is neither, or doesn't fit the pairs.
+        InputError: the path is neither, or doesn't fit the pairs.
     """
     from keras_transformer.data.corpus import read_lines
     from keras_transformer.evaluation.scoring import as_references
@@ -303,7 +303,7 @@ def _score(scores, name):
 
 
 def _comparison(compared):
-    """A table of all systems, and what its p-values are."""
+    """A table of all systems, and the meaning of its p-values."""
     from keras_transformer.evaluation.significance import p_value_text
 
     first, *others = compared.systems
@@ -326,7 +326,7 @@ def _comparison(compared):
 
 
 def _model(arguments):
-    """The model, and arguments of `evaluate` that go with it."""
+    """The model, and further arguments of `evaluate`."""
     from keras_transformer.exporting.ctranslate2_translator import (
         CTranslate2Translator,
     )

@@ -1,11 +1,11 @@
 """Writes a run as a SavedModel that TensorFlow Serving loads, or otherwise.
 
-The export goes to OUT/VERSION, text in and text out, and is published only
-after fresh processes have loaded it as the server does and compared: one in a
-session, and one through the C API, without Python's TensorFlow. --verify-only
-checks what is there. --format keras and ctranslate2 write OUT itself: a folder
-with model.keras, which keras.models.load_model loads, or one for CTranslate2
-(extra [ctranslate2]), which has fast int8 on processors.
+The export, from text to text, goes to OUT/VERSION. It is published only after
+fresh processes have loaded it as the server does and compared its results: one
+in a session, and one through the C API, without Python's TensorFlow.
+--verify-only checks an existing export. --format keras and ctranslate2 write
+OUT itself: a folder with model.keras, which keras.models.load_model loads, or
+one for CTranslate2 (extra [ctranslate2]), which has fast int8 on processors.
 
 example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh

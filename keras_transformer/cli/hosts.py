@@ -1,4 +1,4 @@
-"""Hosts on the command line: options by which `train` joins them."""
+"""Several hosts on the command line: options by which `train` joins them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 JOIN_SECONDS = 300
 _TIME_TO_TELL = 2.0  # seconds
 _BY_HAND = ("coordinator", "num_processes", "process_id")
-# Options that may differ: paths of what is compared by its content.
+# Options that hosts may differ in: of files, the content is compared.
 _OWN = ("process_id", "data", "out", "initial", "config", "join_timeout")
 
 
 def add_host_options(parser: argparse.ArgumentParser) -> None:
-    """`--hosts`, or `--coordinator` and what belongs to it."""
+    """Adds `--hosts`, and `--coordinator` with the options that it needs."""
     parser.add_argument(
         "--hosts",
         nargs="?",
@@ -100,14 +100,14 @@ def meeting(
 def joined(
     meeting: Meeting | None, arguments: argparse.Namespace
 ) -> Iterator[Callable[[Run], None]]:
-    """Trains together with the other hosts, as long as the block lasts.
+    """Joins the other hosts for the duration of the block.
 
     Args:
-        meeting: where they are; None: this process trains alone.
-        arguments: parsed; but for paths those of all hosts are the same.
+        meeting: where the hosts meet; None: this process trains alone.
+        arguments: parsed; except for paths, the same on all hosts.
 
     Yields:
-        a function to call with the `Run`, which goes on if a host is lost.
+        a function to call with the `Run`, so that errors say how to resume it.
 
     Raises:
         InputError: the hosts couldn't be joined, or differ, or one was lost.
@@ -135,12 +135,12 @@ def joined(
         raise
     except Interrupted:
         membership.leave()
-        if not hosts.is_chief():  # which tells it for all
+        if not hosts.is_chief():  # The chief reports it for all.
             raise SystemExit(STATUS) from None
         raise
     except Exception as error:
-        # JAX may say which host is lost, and end the process. And if this is
-        # the first host, the others have time to tell errors of their own.
+        # JAX may meanwhile report which host is lost, and end the process. If
+        # this is the first host, the others get time to report their errors.
         time.sleep(_TIME_TO_TELL)
         line = str(error).partition("\n")[0]
         of_jax = type(error).__name__ == "JaxRuntimeError" or "Gloo" in line
@@ -158,7 +158,7 @@ def _check_same(arguments):
     from keras_transformer.training import hosts
 
     ours = {k: v for k, v in vars(arguments).items() if k not in _OWN}
-    # A setting each, so that the one that differs is named.
+    # One entry per setting, so that a message names the one that differs.
     ours |= dict(setting.split("=", 1) for _, setting in ours.pop("set"))
     ours = {**ours, **versions(), "jax": metadata.version("jax")}
     ours.pop("python")

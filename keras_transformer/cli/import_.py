@@ -1,13 +1,13 @@
-"""Makes a run of a model of OPUS-MT, Marian, M2M100, NLLB or OpenNMT-tf.
+"""Converts a model of OPUS-MT, Marian, M2M100, NLLB or OpenNMT-tf to a run.
 
-MODEL is a name on Hugging Face's hub, where huggingface_hub is installed, or
+MODEL is a name on Hugging Face's hub, if huggingface_hub is installed, or
 a folder: one of Hugging Face's, with config.json,
 model.safetensors or pytorch_model.bin (or shards of them), vocab.json,
 source.spm and target.spm; or Marian's own, with decoder.yml, model.npz,
 vocab.yml and both .spm files; or one of Hugging Face's with M2M100, SMaLL-100
 or NLLB, with sentencepiece.bpe.model; or OpenNMT-tf's, with the
-YAML file of its settings, vocabularies and a checkpoint. The run can be all
-that a trained one can: translate, evaluate, score, prepare --tokenizers, train
+YAML file of its settings, vocabularies and a checkpoint. The run can be used
+like a trained one: translate, evaluate, score, prepare --tokenizers, train
 --from with --preset finetune, export.
 
 example:

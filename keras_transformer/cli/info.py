@@ -1,4 +1,4 @@
-"""Says what a folder is: prepared data, a run, an export, or its versions.
+"""Describes a folder: prepared data, a run, an export, or its versions.
 
 example:
   keras-transformer info runs/en-zh
@@ -17,7 +17,7 @@ from keras_transformer.exporting.registry.labels import read_labels
 from keras_transformer.exporting.registry.version_folders import version_folders
 from keras_transformer.system.files import read_json
 
-# The file that makes a folder what it is.
+# The file, and a key in it, by which each kind of folder is recognised.
 MARKS = {
     "prepared data": ("manifest.json", "splits"),
     "run": ("manifest.json", "tokenizers"),
@@ -25,7 +25,7 @@ MARKS = {
     "export for Keras": ("keras_transformer.json", "model"),
     "export": ("assets.extra/keras_transformer.json", "format"),
 }
-# Characters of a description that are printed: of more YAML takes minutes.
+# Characters of a description to print, as YAML takes minutes for more.
 _MOST_PRINTED = 1 << 20
 
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     kind, content = describe(pathlib.Path(arguments.folder))
-    # In ASCII: a file may hold halves of characters, which JSON can say and
+    # In ASCII: a file may contain lone surrogates, which JSON can express and
     # UTF-8 can't.
     text = json.dumps({"kind": kind, **content})
     if arguments.json:
@@ -59,10 +59,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def describe(folder: pathlib.Path) -> tuple[str, dict]:
-    """The kind of a folder, and what it says about itself.
+    """The kind of a folder, and its own description of itself.
 
     Raises:
-        InputError: it is none of the project's.
+        InputError: the folder is of no known kind.
     """
     for kind, (name, key) in MARKS.items():
         path = folder / name

@@ -39,11 +39,11 @@ COMMANDS = {
 }
 
 
-_LONGEST_ERROR = 1000  # characters, of what was given and isn't understood
+_LONGEST_ERROR = 1000  # characters of an error, which quotes wrong arguments
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers bad usage in one line; argparse prints all."""
+    """A parser that reports bad usage in one line, without the usage text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -51,14 +51,14 @@ class Parser(argparse.ArgumentParser):
 
     def add_subparsers(self, **options: Any) -> "argparse._SubParsersAction":
         commands = super().add_subparsers(**options)
-        commands.type = str  # Of all words: the command looks at them.
+        commands.type = str  # For all words, which the command's parser checks.
         return commands
 
     def parse_known_args(
         self, args: Iterable[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         found, unknown = super().parse_known_args(args, namespace)
-        if unknown:  # The parser around this one has another help page.
+        if unknown:  # The outer parser would refer to another help page.
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 
@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _some_text(text):
-    """An argument as it is, but for none: a shell's variable that isn't set."""
+    """Refuses an empty argument, such as an unset variable of the shell."""
     if text == "":
         raise argparse.ArgumentTypeError("takes a text that isn't empty")
     return text
@@ -126,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         return _fail(str(error) or "interrupted; nothing is half-written")
     except BrokenPipeError:
-        # The reader of our output has gone: nothing is left to say.
+        # The reader of the output is gone, so there is nothing to report.
         _drop_output(sys.stdout)
         return 0
     except OSError as error:
@@ -151,10 +151,10 @@ def console() -> NoReturn:
     # A terminal of another encoding would end a translation in a traceback.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    # Temporary files are removed on the way out, as after Ctrl-C.
+    # Removes temporary files on exit, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     status = main()
-    # Python ends with another status where it can't write what is left.
+    # Python would exit with another status if it can't flush stderr.
     _drop_output(sys.stderr)
     sys.exit(status)
 
@@ -162,9 +162,9 @@ def console() -> NoReturn:
 def _open_streams():
     """Opens those of stdin, stdout and stderr that are closed (`>&-`).
 
-    The file that is opened next would have their number, and what C++ code
-    says on stderr would be written into it. stdin and stdout are opened the
-    wrong way, so that using them is an error.
+    The next opened file would get their number, and messages of C++ code on
+    stderr would be written into it. stdin and stdout are opened in the wrong
+    mode, so that using them is an error.
     """
     for number, name, flags, mode in (
         (0, "stdin", os.O_WRONLY, "r"),
@@ -180,7 +180,7 @@ def _open_streams():
 
 
 def _drop_output(stream):
-    """Has nothing more be written to a stream on which writing failed."""
+    """Flushes a stream; if that fails, discards the rest of its output."""
     with contextlib.suppress(OSError, ValueError):
         stream.flush()
         return
@@ -193,7 +193,7 @@ def _interrupt(number, frame):
 
 
 def _is_out_of_resources(error) -> bool:
-    # JAX has one class for all that goes wrong while a program runs.
+    # JAX has one class for all errors of a running program.
     if type(error).__name__ == "JaxRuntimeError":
         return str(error).startswith("RESOURCE_EXHAUSTED")
     tensorflow = sys.modules.get("tensorflow")
@@ -204,7 +204,7 @@ def _is_out_of_resources(error) -> bool:
 
 def _module(command):
     name = command.replace("-", "_")
-    # A word of Python's own can't name a module.
+    # A keyword of Python can't name a module.
     name = f"{name}_" if keyword.iskeyword(name) else name
     return importlib.import_module(f"keras_transformer.cli.{name}")
 

@@ -1,4 +1,4 @@
-"""Options that several subcommands share, and the `Config` they make."""
+"""Options that several subcommands share, and the `Config` they set."""
 
 import argparse
 import threading
@@ -11,10 +11,9 @@ from keras_transformer.config.validation import field_types
 from keras_transformer.errors import InputError, shown
 from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
-# What does the work.
 Options: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
-LOCAL, SPARK = "local", "spark"
-# Of an option that takes several values, and may be repeated.
+LOCAL, SPARK = "local", "spark"  # values of --engine
+# For an option that takes several values, and may be repeated.
 SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
 # Keys of the configuration that have an option of their own.
 _OWN = {
@@ -62,19 +61,19 @@ def integer(least: int, most: int | None = None) -> Callable[[str], int]:
             )
         return number
 
-    convert.__name__ = "integer"  # As messages have it.
+    convert.__name__ = "integer"  # Argparse's messages name it.
     return convert
 
 
 def add_options(
     parser: Options, texts: Mapping[str, str], **options: Any
 ) -> None:
-    """Options by what a user types: "--input FILE", or "--json" for a flag.
+    """Adds options as a user types them: "--input FILE", or a flag, "--json".
 
     Args:
-        parser: gets them.
+        parser: receives the options.
         texts: help by option.
-        options: `add_argument`'s, for all that take a value.
+        options: of `add_argument`, for all options that take a value.
     """
     for typed, text in texts.items():
         name, _, metavar = typed.partition(" ")
@@ -94,7 +93,7 @@ def seconds(text: str) -> float:
 
 
 def add_engine_options(parser: Options, spark: str) -> None:
-    """Engine and cluster; `spark` is the help on Spark."""
+    """Adds engine and cluster; `spark` is the help on Spark."""
     parser.add_argument(
         "--engine",
         choices=(LOCAL, SPARK),
@@ -110,7 +109,7 @@ def add_engine_options(parser: Options, spark: str) -> None:
 
 
 def check_engine_options(arguments: argparse.Namespace) -> None:
-    """Refuses options that go with the other engine.
+    """Refuses options of the other engine.
 
     Raises:
         InputError: names the option and what is accepted.
@@ -130,12 +129,12 @@ def is_given(value: object) -> bool:
 
 
 def add_run_option(parser: Options, **options: Any) -> None:
-    """The folder of a run; `options` are `add_argument`'s."""
+    """Adds the folder of a run; `options` are for `add_argument`."""
     add_options(parser, {"--run FOLDER": "a run's folder"}, **options)
 
 
 def add_ensemble_option(parser: Options) -> None:
-    """Other runs that translate together with a run."""
+    """Adds other runs that translate together with a run."""
     text = (
         "a run of the same prepared data that translates together with it, by "
         "the mean of their probabilities; may be repeated"
@@ -144,7 +143,7 @@ def add_ensemble_option(parser: Options) -> None:
 
 
 def add_shortlist_option(parser: Options) -> None:
-    """Pairs that suggest which tokens a search looks at."""
+    """Adds pairs that suggest the tokens of a search."""
     text = (
         "pairs, as prepare takes them: translations of a run are searched "
         "among tokens that these suggest, which is faster where its vocabulary "
@@ -156,7 +155,7 @@ def add_shortlist_option(parser: Options) -> None:
 def add_model_options(
     parser: argparse.ArgumentParser,
 ) -> "argparse._MutuallyExclusiveGroup":
-    """A run or an export; returns the group, of which one is required."""
+    """Adds a run or an export; returns the group, of which one is required."""
     group = parser.add_mutually_exclusive_group(required=True)
     add_run_option(group)
     text = "an export: a version, or the folder of versions (newest)"
@@ -165,7 +164,7 @@ def add_model_options(
 
 
 def add_pairs_option(parser: argparse.ArgumentParser) -> None:
-    """Files of sentence pairs."""
+    """Adds files of sentence pairs."""
     text = "TSV files or SOURCE,TARGET pairs of files"
     add_options(parser, {"--input FILE": text}, required=True, **SEVERAL)
 
@@ -173,12 +172,12 @@ def add_pairs_option(parser: argparse.ArgumentParser) -> None:
 def add_json_option(
     parser: argparse.ArgumentParser, text: str = "one JSON object"
 ) -> None:
-    """Output for programs."""
+    """Adds output for programs."""
     add_options(parser, {"--json": text})
 
 
 def add_process_options(parser: argparse.ArgumentParser) -> None:
-    """The processes that translate, and the threads of each."""
+    """Adds the number of processes that translate, and their threads."""
     add_options(
         parser,
         {
@@ -196,12 +195,12 @@ def add_settings(
     sections: Sequence[str],
     own: Sequence[str] = (),
 ) -> None:
-    """`--set SECTION.KEY=VALUE`, and options of their own for some keys.
+    """Adds `--set SECTION.KEY=VALUE`, and separate options for some keys.
 
     Args:
         parser: `argparse` parser.
-        sections: those of the configuration that the command uses.
-        own: keys that have an option of their own, such as --beam-size.
+        sections: of the configuration, which the command uses.
+        own: keys that have their own option, such as --beam-size.
     """
     parser.set_defaults(set=[])
     for section in sections:
@@ -237,11 +236,11 @@ class _Setting(argparse.Action):
 def settings(
     arguments: argparse.Namespace, sections: Sequence[str]
 ) -> dict[str, dict]:
-    """The values of `--set` and of the options for single keys, the last wins.
+    """The values of `--set` and of the options for single keys; the last wins.
 
     Args:
         arguments: parsed, with the options of `add_settings`.
-        sections: those that the command uses; `--set` takes no others.
+        sections: that the command uses; `--set` takes no others.
 
     Returns:
         `{section: {key: value}}`.
@@ -280,11 +279,11 @@ def add_config_options(
     own: Sequence[str],
     auto: str,
 ) -> None:
-    """`--preset`, `--config`, and the options of `add_settings`.
+    """Adds `--preset`, `--config`, and the options of `add_settings`.
 
     Args:
         parser, sections, own: see `add_settings`.
-        auto: the help on what "auto" does.
+        auto: the help on "auto".
     """
     recipes = ", ".join(PRESETS)
     texts = {
@@ -298,25 +297,25 @@ def add_config_options(
 def config_changes(
     arguments: argparse.Namespace, sections: Sequence[str]
 ) -> list[tuple[dict, str]]:
-    """What changes a preset: the file, then the settings.
+    """The changes to a preset: those of the file, then the settings.
 
     Args:
         arguments: parsed, with the options of `add_config_options`.
-        sections: those that the command uses; `--set` takes no others.
+        sections: that the command uses; `--set` takes no others.
 
     Returns:
-        `{section: {key: value}}` and where it comes from, each.
+        pairs of `{section: {key: value}}` and its origin.
 
     Raises:
         InputError: a setting isn't SECTION.KEY=VALUE, or a file isn't YAML.
     """
-    # Settings together, since two may only fit in company.
+    # All settings at once, as some are only valid together.
     own = settings(arguments, sections), setting_options(arguments)
     return [*settings_of(arguments.config), own]
 
 
 def add_placeholder_option(parser: Options, why: str) -> None:
-    """Regular expressions of a user's own marks."""
+    """Adds regular expressions of a user's own marks."""
     text = (
         "what is markup, too, beside tags, entities, %%s, {name}, addresses "
         f"and the like, such as '~(?=\\w)'; may be repeated; {why}"
@@ -327,7 +326,7 @@ def add_placeholder_option(parser: Options, why: str) -> None:
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:
-    """Which of a run's weights are used."""
+    """Adds the choice of a run's weights."""
     parser.add_argument(
         "--weights",
         choices=("best", "last", "average"),
@@ -339,11 +338,11 @@ def add_weights_option(parser: argparse.ArgumentParser) -> None:
 def add_search_options(
     parser: argparse.ArgumentParser, own: Sequence[str] = ()
 ) -> None:
-    """Options of the search, default as the run was configured.
+    """Adds options of the search, by default as the run was configured.
 
     Args:
         parser: `argparse` parser.
-        own: keys that have an option of their own beside the usual ones.
+        own: further keys that have their own option.
     """
     add_settings(parser, ("decoding",), ("beam_size", "batch_size", *own))
 
@@ -363,7 +362,7 @@ def decoding_config(
 def fixed_search(
     arguments: argparse.Namespace, batch_size: int = 64
 ) -> tuple[int, bool]:
-    """Batch size with an export or a server, and whether its search is greedy.
+    """The batch size of an export or a server, and whether to search greedily.
 
     Args:
         arguments: parsed, with the options of `add_search_options`.

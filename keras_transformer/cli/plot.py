@@ -1,7 +1,7 @@
 """Draws a picture of a model, a run, a sentence or a corpus.
 
-As SVG, whose text the reader's own fonts draw, or as PNG. Needs Matplotlib:
-pip install '.[plots]' in the project's folder.
+Writes SVG, whose text is drawn with the viewer's fonts, or PNG. Needs
+Matplotlib: pip install '.[plots]' in the project's folder.
 
 example:
   keras-transformer plot training-curves --run runs/en-zh --out curves.svg
@@ -32,7 +32,7 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.errors import InputError, not_installed
 
-# Options of which each kind of picture has some.
+# Options that only some kinds of pictures take.
 _OPTIONS = ("run", "data", "text", "translation", "weights", "set", "layer")
 
 
@@ -41,10 +41,10 @@ class Kind:
     """A kind of picture.
 
     Attributes:
-        summary: what it shows.
-        draw: from parsed arguments and the language to a figure.
-        needs: options that it can't do without.
-        takes: further options that it uses.
+        summary: of its content.
+        draw: function from parsed arguments and the language to a figure.
+        needs: required options.
+        takes: further options.
         many_runs: whether `--run` may name several.
     """
 
@@ -105,10 +105,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_options(arguments):
-    """Refuses options that a kind doesn't have, and asks for those it needs.
+    """Requires the options that a kind needs; refuses those it doesn't take.
 
     Raises:
-        InputError: which, and what is accepted.
+        InputError: names the options, and those that are accepted.
     """
     name = arguments.kind
     kind = KINDS[name]
@@ -187,7 +187,7 @@ def _draw_beam_tree(arguments, language):
 
 
 def _draw_runs(arguments, language):
-    # By path where folders of the same name are compared.
+    # Named by path if two folders have the same name.
     runs = _runs(arguments)
     names = [run.folder.resolve().name for run in runs]
     alike = len(set(names)) < len(names)

@@ -1,9 +1,9 @@
 """Reads a parallel corpus, cleans it, builds the tokenizers, writes ids.
 
-Input is a TSV (source, target, further columns ignored), two files line by
-line written as SOURCE,TARGET, or a .tmx, .xliff, .po or .jsonl file; .gz and
-.xz too; several after one --train or more. What exists under the whole name, *
-and # included, is a file.
+Input is a TSV file (source, target, further columns ignored), two files of
+aligned lines as SOURCE,TARGET, or a .tmx, .xliff, .po or .jsonl file, also with
+.gz or .xz; several after one --train or more. If a file has the whole name, *
+and # included, it is that file.
 
 example:
   keras-transformer prepare --train train.tsv --dev dev.tsv --out data/de-en \\
@@ -141,20 +141,20 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _tokens(path):
-    """The tokens of a file, one a line; none without a file."""
+    """The tokens of a file, one per line; none without a file."""
     return [] if path is None else [*filter(None, read_lines(path))]
 
 
 def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
     """Prints the report of data written to a folder.
 
-    Warns of what spoils a measurement.
+    Warns if the dev set shares sentences with the training data.
     """
     report = prepared.report
     rows = [
         (name, _counted(counts)) for name, counts in report["cleaning"].items()
     ]
-    # Of each reason one; the manifest has more.
+    # One pair per reason; the manifest has more.
     rows += [
         (f"such as {reason}", _sample(*pairs[0]))
         for reason, pairs in report["samples"].items()
@@ -205,13 +205,12 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
 
 
 def _sample(source, target):
-    """A pair that was dropped, in a line."""
-    # A report has only the beginning of a long text.
+    """A dropped pair, in one line."""
     return visible(" | ".join(repr(text[:60]) for text in (source, target)))
 
 
 def _corpus(corpus):
-    """One corpus of several, with what becomes of its pairs."""
+    """One corpus of several, with the counts of its pairs."""
     tag = f"{corpus['tag']} " if corpus["tag"] else ""
     return (
         f"{tag}{corpus['name']}: {corpus['read']:,} read, "

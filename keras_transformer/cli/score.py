@@ -1,9 +1,9 @@
-"""Tells how probable given translations are, from a run or an export.
+"""Prints how probable given translations are, by a run or an export.
 
-A line a pair: the natural logarithm of the probability that the model gives
+One line per pair: the natural logarithm of the probability that the model gives
 to the translation, its end included; the mean over the tokens; their number.
-A pair of blank lines has 0, 0 and 0. Where both sides have as many sentences,
-these are scored one by one; else, and by --sentences keep, as one.
+A pair of blank lines has 0, 0 and 0. If both sides have as many sentences,
+these are scored one by one; else, and with --sentences keep, as one.
 
 example:
   keras-transformer score --run runs/en-zh --input test.tsv --token-scores
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def format_scored(scored: ScoredPair, arguments: argparse.Namespace) -> str:
-    """A pair's line, without its end."""
+    """A pair's output line, without line end."""
     if arguments.json:
         values = scored._asdict() | {"per_token": scored.per_token}
         if not arguments.token_scores:
@@ -118,7 +118,7 @@ def _run_scorer(arguments):
 
 
 def _export_scorer(arguments):
-    """The same, by an export's `score` signature."""
+    """Like `_run_scorer`, by an export's `score` signature."""
     from keras_transformer.exporting.saved_translator import SavedTranslator
 
     for option in ("weights", "token_scores"):

@@ -1,8 +1,8 @@
 """Serves exported models over REST and gRPC, as TensorFlow Serving does.
 
-A server in Python that keeps TensorFlow Serving's contract, also with exports
-for CTranslate2. The flags carry TensorFlow Serving's names; what starts
-TensorFlow Serving itself is written by `export --format tfserving`.
+A server in Python with TensorFlow Serving's interface, also for exports for
+CTranslate2. The flags have TensorFlow Serving's names; `export --format
+tfserving` writes the files that start TensorFlow Serving itself.
 
 example:
   keras-transformer serve saved_models/en-zh
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from keras_transformer.serving.server.server import ServerOptions
 
 
-# Seconds, added to those to drain, after which a stopping process is ended.
+# Seconds after those to drain until a stopping process is ended.
 _GRACE = 5.0
 # Options of the embedded server, by the fields of `Limits` and `ServerOptions`.
 _LIMITS = {
@@ -62,12 +62,12 @@ _LIMITS = {
     "load_seconds": "for a version to be loaded",
     "drain_seconds": "for requests in flight at the end",
 }
-# Seconds between two looks for a signal.
+# Seconds between checks for a signal.
 _TICK = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """All flags, with TensorFlow Serving's names where it has them."""
+    """Adds all flags, with TensorFlow Serving's names if it has them."""
     models = parser.add_argument_group("what is served")
     models.add_argument(
         "folder",
@@ -210,7 +210,7 @@ def _check_export(arguments):
 
 @contextlib.contextmanager
 def _extra():
-    """Tells what to install where the extra is missing."""
+    """Raises an error that says what to install if the extra is missing."""
     try:
         yield
     except ImportError as error:
@@ -221,7 +221,7 @@ def _serve(arguments):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
     before = set(threading.enumerate())
     allow_many_connections()
-    # gRPC's C++ code has no other way to be silent about a port in use.
+    # The only way to keep gRPC's C++ code silent about a port in use.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     say("loading")
     load_tensorflow()
@@ -230,10 +230,10 @@ def _serve(arguments):
         from keras_transformer.serving.server.server import Server
 
         options = server_options(arguments)
-        # For the whole process and for good, as the stock server does.
+        # For the whole process and permanently, as the stock server does.
         disable_xla()
         server = Server(options, say)
-    # Until here a signal ends the process: no request is in flight.
+    # Until here, a signal ends the process, as no request is in flight.
     server.start()
     spare_collections()
     # Not an Event: a signal may come while this thread holds its lock.
@@ -248,10 +248,10 @@ def _serve(arguments):
             say(f"{kind} on {f'[{host}]' if ':' in host else host}:{port}")
     while not stop:
         time.sleep(_TICK)
-    # Who asks twice doesn't wait for requests in flight.
+    # A second signal ends the process without waiting for requests in flight.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    # What hangs by then, such as a batch, would keep the process alive.
+    # A thread that hangs, such as a batch's, would keep the process alive.
     with exit_after(arguments.drain_seconds + _GRACE, before):
         in_flight = server.core.store.in_flight()
         say(f"stopping: {in_flight} requests in flight")
@@ -269,7 +269,7 @@ def server_options(arguments: argparse.Namespace) -> ServerOptions:
     """The `ServerOptions` of parsed arguments.
 
     Raises:
-        InputError: a value or a file isn't what is accepted.
+        InputError: a value or a file isn't accepted.
     """
     from keras_transformer.serving.server.config_files import (
         BatchingParameters,
@@ -284,7 +284,7 @@ def server_options(arguments: argparse.Namespace) -> ServerOptions:
     hosts = arguments.allowed_hosts
     models: tuple[ModelConfig, ...] = ()
     if base:
-        # A link to a folder lends it its name: `Path.resolve` would follow it.
+        # A link names the model; `Path.resolve` would take its target's name.
         own = absolute(base).name
         name = arguments.model_name or own
         models = (ModelConfig(name, pathlib.Path(base)),)

@@ -1,8 +1,8 @@
 """Trains a model on prepared data into a run folder.
 
-Ctrl-C finishes the step at hand, if there is one, and writes a checkpoint;
---resume goes on from it (or from the last one before a kill) as if nothing had
-happened, on JAX with any number of devices and hosts.
+Ctrl-C finishes the current step, if there is one, and writes a checkpoint;
+--resume continues from it (or from the last one before a kill) as if there had
+been no interruption, on JAX with any number of devices and hosts.
 
 example:
   keras-transformer train --data data/en-zh --out runs/en-zh
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.initial,
         arguments.resume,
     )
-    _ = request.config  # What isn't accepted is refused at once.
+    _ = request.config  # Refuses wrong values at once.
     if arguments.print_config:
         _print_config(arguments, request)
         return
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     where = meeting(arguments, backend)
     load_jax() if backend == "jax" else load_tensorflow()
-    # Hosts before tokenizers, and before the handlers of signals.
+    # Joins hosts before tokenizers are used and signal handlers are set.
     with joined(where, arguments) as told_run:
         from keras_transformer.training import hosts
 

@@ -1,9 +1,9 @@
-"""Translates lines of text, by a run, an export, or a server.
+"""Translates lines of text, with a run, an export, or a server.
 
-Reads stdin or a file, writes a line for a line in the same order, and keeps
-blank lines. Any number of lines: they are read a window at a time, and more
-than a few are translated by a process for each core, or in several requests
-at a time.
+Reads stdin or a file, and writes one line for each line, in the same order;
+blank lines stay. There may be any number of lines: they are read a window at a
+time, and more than a few are translated by one process per core, or in several
+requests at a time.
 
 example:
   keras-transformer translate --run runs/en-zh "Good morning."
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "text",
         nargs="*",
-        type=str,  # An empty one, too.
+        type=str,  # An empty text, too.
         metavar="TEXT",
         help="what is translated, in place of lines of a file",
     )
@@ -156,7 +156,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _chosen_format(arguments):
-    """The format of the input; refuses options of documents with lines."""
+    """The format of the input; refuses options of documents for lines."""
     chosen = input_format(arguments)
     names = ("field", "overwrite", "resume")
     given = [name for name in names if getattr(arguments, name)]
@@ -186,7 +186,7 @@ def _document_request(request, arguments):
 
 
 def _has_markup(arguments, request, translator):
-    """Whether what translates gives back markup: placed, or symbols for it."""
+    """True if translations keep markup, by the alignment or by symbols."""
     if request.markup == PROJECT:
         return True
     if arguments.server:
@@ -196,7 +196,7 @@ def _has_markup(arguments, request, translator):
 
 
 def _translate(arguments, request, batch_size, opened):
-    """Translates lines as they come; `opened` as `_opened`."""
+    """Translates lines as they arrive; `opened` is `_opened`."""
     from_stdin = arguments.input is None and not arguments.text
     interactive = from_stdin and sys.stdin.isatty()
     if interactive:
@@ -206,7 +206,7 @@ def _translate(arguments, request, batch_size, opened):
     lines: Any = iter(texts) if texts else input_lines(arguments.input)
     if request.prefixes:
         lines = with_prefixes(lines, arguments.prefix)
-    # A missing file is an error before a long start.
+    # Read now, as a missing file should be an error before a long start.
     first = list(itertools.islice(lines, window))
     truncations = Truncations()
     # A bar between translations on one terminal would garble both.
@@ -240,13 +240,13 @@ def _translate_document(
 ):
     """Translates a document.
 
-    Until it is written, translations are kept in `OUTPUT.partial`, with which
-    `--resume` goes on.
+    Until the output is complete, translations are kept in `OUTPUT.partial`,
+    from which `--resume` continues.
 
     Args:
         translator: a factory with a fingerprint, or a `RemoteTranslator`.
-        opened: as `_opened`.
-        has_markup: whether what translates gives back markup.
+        opened: see `_opened`.
+        has_markup: whether translations keep markup.
     """
     data = translator.data()
     document = open_document(
@@ -258,7 +258,7 @@ def _translate_document(
     )
     if not has_markup and arguments.markup is None:
         require_no_markup(document, arguments.input)
-    # A server has no use for their number.
+    # A server doesn't need the number of sentences.
     sentences = 0 if arguments.server else _sentences(document.texts)
     truncations = Truncations()
     with (
@@ -289,10 +289,10 @@ def _translate_document(
 
 @contextlib.contextmanager
 def _journal(arguments, format, translator, texts, batch_size):
-    """What a killed run leaves; None where it would leave nothing.
+    """Yields the journal from which to resume after a kill, or None.
 
-    That is of few texts, which are translated before the first is written, of
-    a pipe, which can't be read again, and of an output that is a device.
+    None for few texts, which are translated before the first is written, for
+    a pipe, which can't be read again, and for an output that is a device.
     """
     is_file = pathlib.Path(arguments.input).is_file()
     if arguments.resume and not is_file:
@@ -303,10 +303,10 @@ def _journal(arguments, format, translator, texts, batch_size):
         yield None
         return
     options = dataclasses.asdict(translator)
-    # Another one is tried after a request that took too long.
+    # May differ on resuming, as after a request that took too long.
     options.pop("timeout", None)
     if hasattr(translator, "fingerprint"):
-        # That of all that is read, in whichever folder.
+        # The fingerprint of all files that are read, in whichever folder.
         options["folder"] = translator.fingerprint()
     settings = {
         "input": checksum(arguments.input),
@@ -325,19 +325,19 @@ def _journal(arguments, format, translator, texts, batch_size):
 
 
 def _sentences(lines):
-    """How many lines aren't blank."""
+    """The number of lines that aren't blank."""
     return sum(1 for line in lines if not is_blank("".join(line)))
 
 
 def _opened(
     arguments, translator, batch_size, terms, sentences, interactive=False
 ):
-    """A context of what translates batches: a server, this process, or workers.
+    """A context manager of a batch translator: server, this process or workers.
 
     Args:
         translator: a `RemoteTranslator`, or a factory.
         terms: see `read_terms`.
-        sentences: that are to be translated, at least.
+        sentences: number to translate, at least.
         interactive: whether a server answers each batch before the next.
     """
     if arguments.server:
@@ -351,13 +351,13 @@ def _tell(truncations, name, unit="lines"):
 
 
 def _check_texts(arguments):
-    """Refuses texts beside a file, and a file's name in place of a text."""
+    """Refuses texts together with a file, and a file's name as a text."""
     if arguments.text and arguments.input:
         raise InputError(
             "TEXT on the command line doesn't go with --input. Received: "
             f"{shown(arguments.text[0], 40)}"
         )
-    # Unlike `Path.is_file` it takes a text of any length.
+    # Unlike `Path.is_file`, this accepts a text of any length.
     if len(arguments.text) == 1 and os.path.isfile(arguments.text[0]):  # noqa: PTH113
         raise InputError(
             "TEXT on the command line is a file's name. Accepted: --input, or "
@@ -366,7 +366,7 @@ def _check_texts(arguments):
 
 
 def _of_server(arguments, request):
-    """A translator by a server, and the batch size."""
+    """A translator on a server, and the batch size."""
     from keras_transformer.serving.client.remote_translator import (
         BATCH_SIZE,
         RemoteTranslator,

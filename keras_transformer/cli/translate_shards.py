@@ -1,8 +1,8 @@
 """Translates very many lines in shards, by any number of processes.
 
 Cuts a file into shards, translates each to a file in OUTPUT.shards, and joins
-them to what `translate` would write. The same command goes on where one was
-killed, and several may work on the same shards at once.
+them to the same output as that of `translate`. The same command resumes after a
+kill, and several processes may work on the same shards at once.
 
 example:
   keras-transformer translate-shards --run runs/en-zh --shards 64 \\
@@ -51,7 +51,7 @@ from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.stream import BATCHES_A_WINDOW
 from keras_transformer.version import __version__
 
-# Where Slurm and Kubernetes give a task of an array its number.
+# Variables of Slurm and Kubernetes with a task's number in its array.
 _NUMBER_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 
 
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_options(arguments):
-    """Refuses options that don't go together, and a document."""
+    """Refuses options that don't fit together, and documents."""
     check_engine_options(arguments)
     if input_format(arguments) != LINES:
         raise InputError(
@@ -143,7 +143,7 @@ def _check_options(arguments):
 def _job(arguments, request, factory, batch_size) -> BulkJob:
     """The job that the options describe."""
     options = dataclasses.asdict(factory)
-    # The fingerprint is that of all that is read, in whichever folder.
+    # The fingerprint covers all files that are read, in whichever folder.
     for name in ("folder", "request", "ensemble", "shortlist"):
         options.pop(name, None)
     options |= options.pop("decoding", {})
@@ -164,7 +164,7 @@ def _job(arguments, request, factory, batch_size) -> BulkJob:
 
 
 def _translate(arguments, request, folder, factory, number, terms):
-    """Translates the shards that are left, and joins them if it is for all."""
+    """Translates the remaining shards, and joins them unless one was chosen."""
     count = len(folder.shards)
     numbers = range(count) if number is None else [number]
     if number is not None:
@@ -209,7 +209,7 @@ def _translate(arguments, request, folder, factory, number, terms):
 def _by_spark(
     stack, arguments, folder, factory, format, terms, truncated, progress
 ):
-    """An `Attempt` of Spark's tasks, whose session starts with the first."""
+    """An `Attempt` by Spark's tasks; its first call starts the session."""
     from keras_transformer.data.spark.session import spark_session
     from keras_transformer.translation.spark_attempt import (
         ShardTask,
@@ -230,7 +230,7 @@ def _by_spark(
 
 
 def _chosen_shard(arguments) -> int | None:
-    """The shard that this process is to translate; None: all."""
+    """The shard for this process to translate; None: all."""
     if arguments.join or arguments.engine == SPARK:
         return None
     name, text = "--shard", arguments.shard or ""

@@ -1,4 +1,4 @@
-"""Options of what to output of translations, and its lines, text or JSON."""
+"""Options for the output of translations, and its lines as text or JSON."""
 
 import argparse
 import itertools
@@ -25,7 +25,7 @@ from keras_transformer.translation.stream import missing_prefix
 
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
-    """Options for more than the text of the best translation."""
+    """Adds options for more than the text of the best translation."""
     count = (
         "so many translations of a line, at most --beam-size; each on a line "
         "that begins with the number of its source line"
@@ -56,13 +56,13 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_token_scores_option(parser: argparse.ArgumentParser) -> None:
-    """A column of tokens."""
+    """Adds the option for a column of tokens."""
     text = "a column more: TOKEN:LOG-PROBABILITY of each token"
     add_options(parser, {"--token-scores": text})
 
 
 def translation_request(arguments: argparse.Namespace) -> TranslationRequest:
-    """The request that the options of `add_request_options` make."""
+    """The request of the options of `add_request_options`."""
     return TranslationRequest(
         n_best=arguments.n_best,
         scores=arguments.scores,
@@ -81,7 +81,7 @@ def with_prefixes(
     """Yields pairs of a line and its prefix, without line ends.
 
     Raises:
-        InputError: the file has fewer lines than there are, or more.
+        InputError: the file of prefixes has fewer or more lines.
     """
     pairs = itertools.zip_longest(lines, input_lines(path))
     for number, (line, prefix) in enumerate(pairs, 1):
@@ -94,7 +94,7 @@ def with_prefixes(
 def format_translation(
     translation: Translation, request: TranslationRequest, number: int
 ) -> str:
-    """A line's translation as it is written, line ends included.
+    """The output for a line's translation, line ends included.
 
     Args:
         translation: the result.
@@ -140,8 +140,8 @@ def _columns(hypothesis: Hypothesis, translation, request):
 
 
 def _links(hypothesis, source_tokens):
-    """SOURCE-TARGET for each token but START and END of each sentence."""
-    # Numbers of the tokens of text, by their indices.
+    """Yields SOURCE-TARGET for each token but START and END of sentences."""
+    # The number of each token of text, by its index.
     sources = {
         index: number
         for number, index in enumerate(
@@ -161,7 +161,7 @@ def _links(hypothesis, source_tokens):
 
 
 def _as_json(translation, request):
-    """The requested values, and those that are always there."""
+    """The requested values, and those that are always included."""
     keep = ["text", "score", "log_probability", "finished"]
     if request.token_scores or request.alignment:
         keep += ["tokens", "token_log_probabilities"]

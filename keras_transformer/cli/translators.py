@@ -1,4 +1,4 @@
-"""What translates, for the commands that do: its options, and itself."""
+"""Translators of the commands that translate, and their options."""
 
 import argparse
 import contextlib
@@ -51,21 +51,21 @@ from keras_transformer.translation.workers import (
 )
 
 _HERE = ("run", "saved_model", "ctranslate2")
-# Options that go with one of these alone.
+# Options, and the only sources of translations that take them.
 _GO_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("weights", "ensemble", "shortlist"), ("run",)),
     **dict.fromkeys(("token_scores", "alignment", "prefix"), ("run",)),
     **dict.fromkeys(("workers", "threads"), _HERE),
     **dict.fromkeys(("model", "version", "label", "timeout"), ("server",)),
 }
-# A glossary, and the regular expressions of markup, in which it has no terms.
+# A glossary, and regular expressions of markup, in which no terms are searched.
 Terms = tuple[Glossary | None, tuple[str, ...]]
 
 
 def add_source_options(
     parser: argparse.ArgumentParser,
 ) -> "argparse._MutuallyExclusiveGroup":
-    """What translates; returns the group, of which one is required."""
+    """Adds the sources of translations, of which one is required."""
     group = add_model_options(parser)
     text = "what `export --format ctranslate2` wrote; runs on the processor"
     add_options(group, {"--ctranslate2 FOLDER": text})
@@ -73,7 +73,7 @@ def add_source_options(
 
 
 def add_translation_options(parser: argparse.ArgumentParser) -> None:
-    """How it translates, and what is written of it."""
+    """Adds options of the translation and of its output."""
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)
@@ -88,7 +88,7 @@ def add_translation_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_options(arguments: argparse.Namespace) -> None:
-    """Refuses options that don't go together, before anything is read.
+    """Refuses options that don't fit together, before anything is read.
 
     Raises:
         InputError: names the option and what is accepted.
@@ -117,15 +117,15 @@ def check_options(arguments: argparse.Namespace) -> None:
 
 
 def _source(arguments):
-    """The option that says what translates."""
+    """The option that names the model or the server."""
     return next((name for name in _HERE if getattr(arguments, name)), "server")
 
 
 def input_format(arguments: argparse.Namespace) -> str:
-    """The format of the input: what `--format` says, or its name.
+    """The format of the input, by `--format` or by the file's name.
 
     Raises:
-        InputError: it is one of documents, and not a known one.
+        InputError: the name is that of a document of an unknown format.
     """
     if arguments.format or not arguments.input:
         return arguments.format or LINES
@@ -148,10 +148,10 @@ def translator_factory(
 
     Args:
         arguments: parsed.
-        request: what is requested of each line.
+        request: for each line.
 
     Raises:
-        InputError: it can't be made of what is named.
+        InputError: the model can't be used, or not with these options.
     """
     makers = {
         "run": _of_run,
@@ -163,8 +163,8 @@ def translator_factory(
 
 def _of_run(arguments, request):
     """A translator factory of a run, and the batch size."""
-    # Without loading the run, for which TensorFlow would be needed. Its
-    # loader tells what is wrong with a folder that isn't one.
+    # Doesn't load the run, which would need TensorFlow. Loading it later tells
+    # what is wrong with a folder that isn't a run.
     config = run_config(arguments.run, default=Config())
     decoding = decoding_config(config, arguments)
     check_n_best(request.n_best, decoding, "--n-best")
@@ -190,7 +190,7 @@ def _of_export(arguments, request):
 
     batch_size, greedy = fixed_search(arguments)
     factory = SavedTranslatorFactory(
-        # One version, whatever is published meanwhile.
+        # The same version throughout, even if another one is published.
         str(find_saved_model(arguments.saved_model)),
         signature_of(request, greedy),
         request,
@@ -224,10 +224,10 @@ def _of_ctranslate2(arguments, request):
 
 
 def signature_of(request: TranslationRequest, greedy: bool) -> str:
-    """The signature of an export that gives what is requested.
+    """The signature of an export that returns the requested outputs.
 
     Raises:
-        InputError: none does.
+        InputError: no signature does.
     """
     if request.is_plain:
         return layout.GREEDY if greedy else layout.BEAM
@@ -252,7 +252,8 @@ def read_terms(arguments: argparse.Namespace, translator: Any) -> Terms:
         translator: a `TextTranslator`, or a factory.
 
     Raises:
-        InputError: it isn't one, or the model has learned of no terms.
+        InputError: the file isn't a glossary, or the model wasn't trained
+            with terms.
     """
     if not arguments.glossary:
         return None, ()
@@ -273,14 +274,14 @@ def opened_factory(
     terms: Terms,
     sentences: int,
 ) -> contextlib.AbstractContextManager[TranslateBatches]:
-    """A context of what translates batches: this process, or workers.
+    """A context manager of a batch translator: this process or workers.
 
     Args:
         arguments: parsed.
         factory: see `translator_factory`.
         batch_size: lines translated together.
         terms: see `read_terms`.
-        sentences: that are to be translated, at least.
+        sentences: number to translate, at least.
     """
     opened = open_translator(
         factory,
@@ -297,6 +298,6 @@ def opened_factory(
 def with_terms(
     opened: contextlib.AbstractContextManager[TranslateBatches], terms: Terms
 ) -> Iterator[TranslateBatches]:
-    """The same context, of what translates batches by a glossary."""
+    """The same context manager, of a batch translator with a glossary."""
     with opened as translate_batches:
         yield with_glossary(translate_batches, *terms)

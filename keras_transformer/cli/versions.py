@@ -1,9 +1,9 @@
-"""The versions of an exported model: published, labelled, rolled back.
+"""Publishes, labels, rolls back and prunes versions of an exported model.
 
-BASE is the model's folder, which holds its versions. What labels name, and
-named last before, is what models.config lets TensorFlow Serving load (without
-labels: the latest version). Where `export --format tfserving` has written
-files for the server, each change rewrites them.
+BASE is the model's folder, which holds its versions. models.config lets
+TensorFlow Serving load the versions that labels name, and those that they named
+last before (without labels: the latest version). If `export --format tfserving`
+has written files for the server, each change rewrites them.
 
 example:
   keras-transformer versions saved_models/en-zh list
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _change(arguments):
-    """Does what is asked; returns the versions that it concerned, by name."""
+    """Runs the action; returns the versions that it concerned, by name."""
     from keras_transformer.exporting.registry import labels, releases
 
     base = arguments.base
@@ -104,7 +104,7 @@ def _publish(arguments):
     )
 
     if arguments.label is not None:
-        # Before the long work.
+        # Fails before the long work.
         require_name(arguments.label)
         require_stable(arguments.base, arguments.label, arguments.model_version)
     path = publish(
@@ -116,7 +116,7 @@ def _publish(arguments):
 
 
 def _refresh(arguments):
-    """Brings the server's files up to date where there are any."""
+    """Updates the server's files, if there are any."""
     from keras_transformer.exporting.server_files import (
         refresh_server_files,
     )
