@@ -95,7 +95,7 @@ def test_settings_of_several_kinds_are_taken_together():
         ({"model": {"activation": "tanh"}}, "relu, gelu, swish.*'tanh'"),
         ({"model": 3}, "section model: expected"),
         ([1], "my.yaml: expected"),
-        ({"data": {"target_language": False}}, "use quotes"),
+        ({"data": {"target_language": False}}, "in quotes"),
         ({"data": {"max_length_ratio": 0.5}}, "at least 1. Received: 0.5"),
         ({"data": {"remove_leaked": "all"}}, "none, pair, source, side"),
         ({"data": {"source_vocabulary_size": 4}}, "more than the 4 reserved"),

@@ -123,7 +123,7 @@ def export(
     )
     if ensemble and dev:
         raise InputError(
-            "a dev set (--dev) measures one run. Accepted with an ensemble: "
+            "a dev set (--dev) doesn't work with an ensemble. Accepted: "
             "precision float32, bfloat16 or int8, and no dev set"
         )
     if format == TFSERVING:

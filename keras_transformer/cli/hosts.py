@@ -172,7 +172,7 @@ def _check_same(arguments):
         ]
         if differing:
             raise InputError(
-                f"another start than that of host 0: {'; '.join(differing)}. "
+                f"started otherwise than host 0: {'; '.join(differing)}. "
                 "Accepted: the same options and versions on all hosts"
             )
 
@@ -188,7 +188,7 @@ def _check_together(arguments, given):
         )
     if arguments.hosts not in (None, "auto"):
         raise InputError(
-            f"--hosts {arguments.hosts} says who the hosts are. Accepted with "
+            f"--hosts {arguments.hosts} already names the hosts. Accepted with "
             "--coordinator: --hosts alone, or without it"
         )
 

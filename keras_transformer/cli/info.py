@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     except RecursionError:
         raise InputError(
-            f"{arguments.folder}: what it says of itself is nested too deeply. "
+            f"{arguments.folder}: its description is nested too deeply. "
             "Accepted: an object of a few levels, or --json"
         ) from None
     print(visible(f"{arguments.folder}: {kind}"))

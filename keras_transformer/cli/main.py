@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 def _some_text(text):
     """Refuses an empty argument, such as an unset variable of the shell."""
     if text == "":
-        raise argparse.ArgumentTypeError("takes a text that isn't empty")
+        raise argparse.ArgumentTypeError("must not be empty")
     return text
 
 

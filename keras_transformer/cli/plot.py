@@ -130,7 +130,7 @@ def _check_options(arguments):
             )
     if not kind.many_runs and len(arguments.run or ()) > 1:
         raise InputError(
-            f"{name} is of 1 run. Received: {' '.join(arguments.run)}"
+            f"{name} takes a single run. Received: {' '.join(arguments.run)}"
         )
 
 

@@ -165,7 +165,7 @@ def typed(where: str, value: Any, annotation: Any) -> Any:
         require(abs(value) < _LARGEST, where, accepted, value)
         value = float(value)
     if type(value) is not kind:
-        quotes = ", which YAML reads in it; use quotes" if kind is str else ""
+        quotes = "; put it in quotes in YAML" if kind is str else ""
         raise InputError(
             f"{where} takes {_KINDS[kind]}. Received: {shown(value)}{quotes}"
         )

@@ -448,7 +448,7 @@ def _at_most(pairs, most, name):
     for number, pair in enumerate(pairs):
         if number == most:
             raise InputError(
-                f"{name}: more than {most:,} pairs. Accepted: up to so many, "
+                f"{name}: more than {most:,} pairs. Accepted: at most these, "
                 "such as a random sample"
             )
         yield pair

@@ -144,8 +144,8 @@ def _lines(file, path, languages) -> Iterator[bytes]:
     if not number:
         of = f" in {' and '.join(languages)}" if languages else ""
         raise InputError(
-            f"{path}: no pair of texts{of}. Accepted: languages that the file "
-            "has, and texts with translations"
+            f"{path}: no translated text{of}. Accepted: languages of the "
+            "file, and texts with translations"
         )
 
 

@@ -84,13 +84,14 @@ def existing_tokenizers(
     """
     ours = dataclasses.asdict(config)
     differing = [
-        f"data.{key} is {value!r} there, {ours[key]!r} here"
+        f"data.{key} is {value!r}, not {ours[key]!r}"
         for key, value in tokenizer_settings(folder).items()
         if ours[key] != value and not (key == "markup" and config.symbols)
     ]
     if differing:
         raise InputError(
-            f"{folder}: tokenizers of other settings ({'; '.join(differing)})"
+            f"{folder}: its tokenizers have other settings: "
+            f"{'; '.join(differing)}"
         )
     folder = pathlib.Path(folder)
     for token in add:

@@ -172,8 +172,8 @@ def prepare(
     tokenizers = getattr(tokenizers, "folder", tokenizers)
     if add_tokens and tokenizers is None:
         raise InputError(
-            "add_tokens goes with tokenizers, of a run that learns them. "
-            f"Received: {len(add_tokens)} tokens without"
+            "add_tokens requires tokenizers, of the run that learns the "
+            f"tokens. Received: {len(add_tokens)} tokens and no tokenizers"
         )
     dev_file, fraction = _parse_dev(dev)
     inputs = _Inputs(
@@ -233,8 +233,8 @@ def prepare(
     limit = manifest["report"]["alignment_limit"]
     if ALIGNMENT in config.filters and limit is None:
         warnings.warn(
-            "the filter alignment drops nothing: too few pairs, or too many "
-            "whose sides don't translate each other, to tell these from others",
+            "the filter alignment drops nothing: there are too few pairs, or "
+            "too many whose sides don't translate each other, to set a limit",
             stacklevel=2,
         )
     for side, share in manifest["report"]["train_unknown_share"].items():

@@ -247,7 +247,9 @@ class _Reader:
         if self._tied != "none" and not _equal(target, output):
             raise self._error("lm_head.weight isn't the target's embedding")
         if self._tied == "all" and not _equal(source, target):
-            raise self._error("the sides' embeddings differ, but are one")
+            raise self._error(
+                "the embeddings are declared as shared, but differ"
+            )
         bias = self._bias(sizes[1], orders[1])
         if self._tied == "all":
             self._table("shared_embedding", source, orders[0])

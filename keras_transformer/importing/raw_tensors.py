@@ -176,7 +176,9 @@ def _entries(content):
             if not name:  # the header, the first entry
                 header = tensor_bundle_pb2.BundleHeaderProto.FromString(value)
                 if header.endianness != header.LITTLE:
-                    raise ValueError("numbers whose first byte is the highest")
+                    raise ValueError(
+                        "big-endian numbers, which aren't supported"
+                    )
                 shards = header.num_shards
             is_variable = name.startswith(_MODEL) and name.endswith(_VALUE)
             if is_variable and _SLOT not in name:

@@ -193,9 +193,9 @@ class _Reader:
         for path in self._weights:
             if "/lora_" in path or path.endswith("_scale"):
                 raise InputError(
-                    f"{path}: a search reads weights as they were trained. "
-                    "Accepted: a model without LoRA and not quantized by "
-                    "Keras; export --precision int8 quantizes"
+                    f"{path}: a search can't read weights of LoRA or "
+                    "quantized by Keras. Accepted: a model without them; "
+                    "export --precision int8 quantizes"
                 )
         self._layers = {layer.name: layer for layer in model.layers}
         self._source_start = getattr(model, "source_start", True)

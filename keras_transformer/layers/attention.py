@@ -400,10 +400,10 @@ def _check_mask(mask):
     refuse_float_mask(mask)
     if mask is not None and len(mask.shape) != 3:
         raise ValueError(
-            "attention_mask has an axis for queries: (batch, queries, keys), "
-            f"each of them 1 or whole. Received: {tuple(mask.shape)}. A "
-            "padding mask (batch, keys) becomes mask[:, None, :], one for all "
-            "sentences (queries, keys) mask[None]; see "
+            "attention_mask must have the axes (batch, queries, keys), each of "
+            f"full size or 1. Received: {tuple(mask.shape)}. Reshape a padding "
+            "mask (batch, keys) by mask[:, None, :], and a mask (queries, "
+            "keys) for all sentences by mask[None]; see "
             "keras_transformer.padding_mask"
         )
 

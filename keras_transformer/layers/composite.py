@@ -93,6 +93,6 @@ def refuse_symbolic(
     if any(isinstance(tensor, keras.KerasTensor) for tensor in tensors):
         raise ValueError(
             f"{type(layer).__name__}.{method} takes tensors with values. "
-            "Received: a symbolic one, as of keras.Input. Accepted in a model: "
-            f"a layer of your own whose call calls {method}"
+            "Received: a symbolic tensor, as of keras.Input. For a model, call "
+            f"{method} in the `call` of a layer of your own"
         )

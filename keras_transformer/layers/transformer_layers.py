@@ -426,7 +426,7 @@ class DecoderLayer(TransformerLayer):
         missing = encoder_output is None
         if missing == self.cross_attention:
             raise ValueError(
-                "DecoderLayer takes encoder_output where cross_attention is "
-                "True, and only there. Received: cross_attention="
+                "encoder_output is required with cross_attention=True, and not "
+                "accepted without. Received: cross_attention="
                 f"{self.cross_attention}, {'no ' * missing}encoder_output"
             )

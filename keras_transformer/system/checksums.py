@@ -70,7 +70,7 @@ def check_file(
         raise InputError(f"{path}: {error.strerror}; {remedy}") from None
     except ValueError:  # A NUL or an unpaired surrogate in the name.
         raise InputError(
-            f"{os.fspath(path)!a}: no possible name; {remedy}"
+            f"{os.fspath(path)!a}: not a valid file name; {remedy}"
         ) from None
     if not is_file:
         problem = "not a file"

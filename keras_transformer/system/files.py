@@ -336,7 +336,7 @@ def read_bytes(
     except ValueError:
         # A name from another file may have a NUL or an unpaired surrogate.
         raise InputError(
-            f"{os.fspath(path)!a}: no possible name{_accepted(accepted)}"
+            f"{os.fspath(path)!a}: not a valid file name{_accepted(accepted)}"
         ) from None
     if largest is not None and max(size, len(content)) > largest:
         raise InputError(

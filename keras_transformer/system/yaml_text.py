@@ -48,7 +48,7 @@ def load_yaml(text: str | bytes) -> Any:
             return None
         if _size(node, {}) > _MOST_NODES:
             raise NotYaml(
-                f"aliases that make more than {_MOST_NODES:,} values of it"
+                f"aliases that expand to more than {_MOST_NODES:,} values"
             )
         return loader.construct_document(node)
     except NotYaml:
@@ -57,7 +57,7 @@ def load_yaml(text: str | bytes) -> Any:
         mark = getattr(error, "problem_mark", None)
         problem = "not a YAML file"
         if not isinstance(error, yaml.YAMLError | RecursionError):
-            problem = "a value that YAML doesn't have"
+            problem = "an invalid date or number"
         raise NotYaml(problem, mark and mark.line + 1) from None
 
 

@@ -161,8 +161,8 @@ def callback_list(
     for callback in given:
         if isinstance(callback, _REFUSED):
             raise InputError(
-                "callbacks can't change the optimizer of a run, or restore "
-                "it. Accepted: training.learning_rate, warmup_steps, "
+                "callbacks can't change or restore the optimizer of a run. "
+                "Accepted: training.learning_rate, warmup_steps, "
                 "cooldown_epochs and average_epochs; to go on, resume. "
                 f"Received: {type(callback).__name__}"
             )

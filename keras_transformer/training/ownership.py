@@ -55,6 +55,6 @@ def check_owner(
     if theirs != ours:
         ids = [str(value)[:8] if value else "none" for value in (theirs, ours)]
         raise InputError(
-            f"{path}: {what} of another run (run id {ids[0]}, and not "
-            f"{ids[1]}). Accepted: what this run wrote"
+            f"{path}: {what} of another run (run id {ids[0]}, not "
+            f"{ids[1]}). Accepted: files that this run wrote"
         )

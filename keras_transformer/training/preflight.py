@@ -148,10 +148,9 @@ def check_continues(
     if initial is None:
         if config.training.initial_fraction:
             raise InputError(
-                "training.initial_fraction (preset finetune has it) is of the "
-                "weights that training begins with and goes with --from, in "
-                f"Python initial. Received: {config.training.initial_fraction} "
-                "without. Accepted without: 0"
+                "training.initial_fraction (preset finetune has it) requires "
+                "weights to begin with: --from, in Python initial. Received: "
+                f"{config.training.initial_fraction} without them. Accepted: 0"
             )
         return
     for side in SIDES:

@@ -161,9 +161,9 @@ def require_size(path: pathlib.Path, least: int, computed: int) -> None:
         )
     if 4 * computed > max(size, LARGEST_TABLE):
         raise InputError(
-            f"{path}: {size:,} bytes of weights, and positions of "
-            f"{4 * computed:,}. Accepted: a model.max_length whose positions "
-            f"take no more than the weights or {LARGEST_TABLE:,} bytes"
+            f"{path}: its positions would take {4 * computed:,} bytes, its "
+            f"weights take {size:,}. Accepted: a model.max_length whose "
+            f"table is no larger than the weights or {LARGEST_TABLE:,} bytes"
         )
 
 

@@ -62,7 +62,7 @@ def learn_lexicon(
     ]
     if not pairs or not all(len(ids) for ids, _ in sides):
         raise InputError(
-            "a shortlist wants pairs of sentences. Received: "
+            "a shortlist needs pairs of sentences. Received: "
             f"{len(pairs)} pairs, none of them with text on both sides"
         )
     links = link(*sides)

@@ -143,8 +143,8 @@ def require_terms(has_terms: bool) -> None:
     """
     if not has_terms:
         raise InputError(
-            "the model has learned of no terms. Accepted with a glossary: one "
-            "of data that was prepared with --markup symbols --term-share 0.2"
+            "the model wasn't trained with terms. Accepted with a glossary: a "
+            "model of data prepared with --markup symbols --term-share 0.2"
         )
 
 

@@ -51,7 +51,7 @@ HTTP, GRPC = (f"{SERVER} {kind}://127.0.0.1:1" for kind in ("http", "grpc"))
 EMBEDDED = "serve {tmp} --engine=embedded"
 # Of digits, or of letters.
 HUGE, LONG = "9" * 6000, "x" * 10**6
-NO_TEXT = "takes a text that isn't empty"
+NO_TEXT = "must not be empty"
 NO_TIME = "takes a finite number of seconds"
 HOSTS = f"{TRAIN} --backend=jax"
 BY_HAND = f"{HOSTS} --coordinator=h:1 --num-processes=2 --process-id=0"
@@ -80,7 +80,7 @@ REFUSED = [
         "--set=data.source_vocabulary_size=60",
         "data.source_vocabulary_size 60|size 10000. Accepted: the sa",
     ),
-    (f"{TUNE} {{run}} --target-language=de", "is 'en' there, 'de' here"),
+    (f"{TUNE} {{run}} --target-language=de", "is 'en', not 'de'"),
     (f"{TUNE} {{tmp}}", "{tmp}|manifest.json"),
     ("train --data {data}", "--data FOLDER and --out FOLDER|--print-config"),
     (f"{TRAIN} --set=model.d_model=30", "model.d_model|model.num_heads (4)|30"),
@@ -98,7 +98,7 @@ REFUSED = [
     (f"{TRAIN} --hosts=auto --backend=tensorflow", "--hosts: several"),
     (f"{HOSTS} --coordinator=h:1", "--num-processes and --process-id"),
     (f"{HOSTS} --process-id=1", "needs --coordinator"),
-    (f"{BY_HAND} --hosts=slurm", "--hosts slurm says"),
+    (f"{BY_HAND} --hosts=slurm", "--hosts slurm already"),
     (f"{BY_HAND} --num-processes=0", "--num-processes|0"),
     (f"{BY_HAND} --process-id=2", "--process-id must be 0 to 1"),
     (f"{BY_HAND} --process-id=-1", "Received: -1"),

@@ -206,7 +206,7 @@ def test_tokenizers_of_such_data_are_for_such_data(run, tmp_path, refuses):
     corpus = run.folder.parent / "train.tsv"
     words = ["prepare", "--train", corpus, "--out", tmp_path / "data"]
     words += ["--tokenizers", run.folder]
-    says = ["data.markup is 'symbols' there"]
+    says = ["data.markup is 'symbols', not"]
     refuses(*words, "--set=data.markup=keep", says=says)
     (tmp_path / "tokens.txt").write_text("x⟩\n\n")
     more = ["--add-tokens", tmp_path / "tokens.txt"]

@@ -67,7 +67,7 @@ def test_a_png_where_none_is_named_an_svg(data, tmp_path, monkeypatch, succeed):
         ("lengths", ["lengths needs --data"]),
         ("attention-cross --run r", ["--run and --text", "--text"]),
         ("lengths --data d --text a", ["--text doesn't go"]),
-        ("beam-tree --run a b --text a", ["of 1 run", "a b"]),
+        ("beam-tree --run a b --text a", ["a single run", "a b"]),
         ("lengths --data d --out x.pdf", ["x.pdf", ".svg or .png"]),
         ("training-curves --run nothing", ["nothing", "not a run"]),
         ("lengths --data nothing", ["nothing", "is no folder"]),

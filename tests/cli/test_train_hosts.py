@@ -151,7 +151,7 @@ def test_hosts_that_were_started_differently_are_refused(data, tmp_path):
     ]
     statuses, lines = ends(hosts, 120)
     assert statuses == [2, 2], lines
-    said = "another start than that of host 0: training.seed is 0 there, 1 here"
+    said = "started otherwise than host 0: training.seed is 0 there, 1 here"
     for (error,) in lines:
         assert said in error
     assert not (tmp_path / "run").exists()

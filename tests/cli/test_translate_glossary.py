@@ -99,7 +99,7 @@ def test_document(folder, expected):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--run=plain --glossary=terms.tsv", ["learned of no terms"]),
+        ("--run=plain --glossary=terms.tsv", ["wasn't trained with terms"]),
         ("--run=run --glossary=none.tsv", ["none.tsv"]),
         ("--run=run --glossary=lines.txt", ["lines.txt, line 1: ", "tab"]),
         (

@@ -211,7 +211,7 @@ def test_files_say_their_languages(write, name, languages):
         ("a.tmx", TMX[:-20], r"a\.tmx: damaged XML"),
         ("a.tmx", b'<?xml version="1.0" encoding="GB2312"?><a/>', "encoding"),
         ("a.tmx", b'<?xml version="1.0" encoding="x"?><a/>', "encoding"),
-        ("a.tmx", TMX, "no pair of texts in en and pl. Accepted: languages"),
+        ("a.tmx", TMX, "no translated text in en and pl. Accepted: languages"),
         ("a.po", PO.replace("msgid", "msg"), r"a\.po: damaged \.po file"),
         ("a.po", b"\xff", r"a\.po: not UTF-8"),
         ("a.jsonl", "{\n", r"a\.jsonl, line 1: no JSON"),

@@ -349,12 +349,12 @@ def test_existing_tokenizers_are_used_as_they_are(prepared, write, tmp_path):
 
 def test_tokenizers_of_other_settings_are_refused(prepared, corpus, tmp_path):
     config = word_data(source_language="de", lowercase=False)
-    says = "source_language is 'en' there, 'de' here; .*lowercase is True"
+    says = "source_language is 'en', not 'de'; .*lowercase is True"
     with pytest.raises(InputError, match=says):
         prepare([corpus], tmp_path / "out", config, tokenizers=prepared.path)
     with pytest.raises(InputError, match="manifest.json"):
         prepare([corpus], tmp_path / "out", config, tokenizers=tmp_path)
-    with pytest.raises(InputError, match=r"data.source_tags is \(\) there"):
+    with pytest.raises(InputError, match=r"data.source_tags is \(\), not"):
         prepare(
             [f"{corpus}#BT"],
             tmp_path / "out",

@@ -44,7 +44,7 @@ def test_rolling_back_passes_over_what_is_no_version(base):
 
 def test_folder_without_a_model_is_no_version(base):
     (base / "5").mkdir()
-    with pytest.raises(InputError, match="5: no saved_model.pb"):
+    with pytest.raises(InputError, match="5: not a version, as it"):
         set_label(base, "stable", 5)
 
 

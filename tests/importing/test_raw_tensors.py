@@ -252,7 +252,7 @@ def test_damaged_lists_are_refused(refuses_list):
         (b"\xff" * 40 + whole[-8:], "number without end"),
         (bytes(turned), "another checksum"),
         (table([(b"", b"\xff")]), "no entry"),
-        (table([(b"", header(endianness=1)), (NAME, listed())]), "the highest"),
+        (table([(b"", header(endianness=1)), (NAME, listed())]), "big-endian"),
         (table([(b"m" * 5000, listed())]), "a name that is too long"),
         (table([(NAME, listed())], repeats=9), "more than once"),
         (table([HEADER, *((name, listed()) for name in names)]), "overlap"),

@@ -56,7 +56,7 @@ def test_a_fully_masked_row_is_finite(arrays, policy):
 def test_a_mask_has_an_axis_for_queries(arrays, shape):
     layer = MultiHeadAttention(num_heads=2, d_model=D)
     mask = np.ones(shape, bool)
-    says = re.escape(f"Received: {shape}. A padding mask (batch, keys)")
+    says = re.escape(f"Received: {shape}. Reshape a padding mask")
     with pytest.raises(ValueError, match=says):
         layer(**arrays, attention_mask=mask)
     with pytest.raises(ValueError, match=says):

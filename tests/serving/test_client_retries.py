@@ -260,7 +260,7 @@ def test_a_lost_connection_is_tried_again(asked):
             )
         ),
         *(
-            (200, {"outputs": {"text": rows}}, "has not the 1 rows")
+            (200, {"outputs": {"text": rows}}, "doesn't have 1 rows")
             for rows in ([], ["a", "b"], "a")
         ),
         (520, b"<html>\n<h1>Bad" + b"x" * 5000, "520 UNKNOWN: <html> <h1>Bad"),

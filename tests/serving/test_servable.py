@@ -114,6 +114,6 @@ def test_what_must_be_compiled_is_refused(tmp_path):
 
 
 def test_the_initializer_is_no_signature(servable):
-    with pytest.raises(ServingError, match="no signature") as raised:
+    with pytest.raises(ServingError, match="not a predict") as raised:
         servable.run("__saved_model_init_op", {})
     assert raised.value.http_status == 400

@@ -73,12 +73,12 @@ def test_a_link_in_a_folder_from_elsewhere_is_replaced(tmp_path):
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_a_name_that_no_file_can_have_is_told(tmp_path, name):
-    says = r"a\\\w+b': no possible name"
+    says = r"a\\\w+b': not a valid file name"
     with pytest.raises(InputError, match=says) as error:
         read_json(tmp_path / name)
     assert str(error.value).isascii()
     described = {"bytes": 1, "sha256": "x"}
-    with pytest.raises(InputError, match="no possible name; again"):
+    with pytest.raises(InputError, match="not a valid file name; again"):
         check_file(tmp_path / name, described, "again", content=True)
 
 

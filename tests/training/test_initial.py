@@ -225,9 +225,9 @@ def test_a_fraction_of_no_initial_weights_is_refused(
     prepared, config, tmp_path
 ):
     interpolated = config.updated({"training": {"initial_fraction": 0.75}})
-    with pytest.raises(InputError, match="goes with --from") as caught:
+    with pytest.raises(InputError, match="to begin with: --from") as caught:
         Run.create(tmp_path / "run", interpolated, prepared)
-    assert "Received: 0.75 without. Accepted without: 0" in str(caught.value)
+    assert "Received: 0.75 without them. Accepted: 0" in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 

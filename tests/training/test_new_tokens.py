@@ -185,5 +185,5 @@ def test_a_token_has_no_white_space(runs):
 
 
 def test_tokens_are_added_to_tokenizers_that_exist(tmp_path):
-    with pytest.raises(InputError, match="add_tokens goes with tokenizers"):
+    with pytest.raises(InputError, match="add_tokens requires tokenizers"):
         prepare(["x.tsv"], tmp_path / "data", data_of({}), add_tokens=["x"])

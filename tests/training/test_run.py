@@ -150,7 +150,7 @@ def test_no_positions_are_computed_beyond_all_weights(saved, config, key):
     wide = {"d_model": 512, "num_heads": 8}
     model = config.updated({"model": {**wide, key: 1 << 20}}).model
     path = saved.weights_path("best")
-    with pytest.raises(InputError, match="model.max_length whose positions"):
+    with pytest.raises(InputError, match="model.max_length whose table"):
         require_size(path, 1, model.computed_numbers)
     usual = config.updated({"model": {**wide, "max_length": 65536}}).model
     require_size(path, 1, usual.computed_numbers)

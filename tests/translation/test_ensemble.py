@@ -187,7 +187,7 @@ def test_an_export_of_an_ensemble_is_a_saved_model(runs, capsys):
     command = ["export", "--run", run, "--ensemble", run, "--out=x"]
     for options, says in (
         (["--format=keras"], "ensemble goes with format"),
-        (["--precision=auto", "--dev", dev], "measures one run"),
+        (["--precision=auto", "--dev", dev], "with an ensemble"),
     ):
         call(*command, *options, status=2)
         assert says in capsys.readouterr().err

@@ -108,7 +108,7 @@ def test_of_very_many_pairs_some_are_taken(monkeypatch):
 
 def test_nothing_to_learn_from():
     for given in ([], [("", ""), ("", "")], [("a", "")]):
-        with pytest.raises(InputError, match="wants pairs of sentences"):
+        with pytest.raises(InputError, match="needs pairs of sentences"):
             learn_lexicon(given, *tokenizers(PAIRS))
 
 

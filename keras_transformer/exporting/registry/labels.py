@@ -174,7 +174,9 @@ def require_version(base: str | os.PathLike, version: int) -> pathlib.Path:
             f"{base}: no version {version}. It has: {_listed(there)}"
         )
     if not (there[version] / SAVED_MODEL).is_file():
-        raise InputError(f"{there[version]}: no {SAVED_MODEL}, so no version")
+        raise InputError(
+            f"{there[version]}: not a version, as it has no {SAVED_MODEL}"
+        )
     return there[version]
 
 

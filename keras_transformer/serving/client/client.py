@@ -310,7 +310,7 @@ class Client:
             if not isinstance(values, list) or len(values) != count:
                 raise ServerFailedError(
                     Code.UNKNOWN,
-                    f"output {name} has not the {count} rows of the inputs",
+                    f"output {name} doesn't have {count} rows like the inputs",
                     str(self.target),
                 )
         return outputs
@@ -321,7 +321,9 @@ def _split_inputs(inputs, batch_size):
     sizes = {name: len(texts) for name, texts in inputs.items()}
     if len(set(sizes.values())) > 1:
         given = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise InputError(f"inputs must have as many texts each: {given}")
+        raise InputError(
+            f"all inputs must have the same number of texts: {given}"
+        )
     for begin in range(0, max(sizes.values(), default=0), batch_size):
         yield {
             name: texts[begin : begin + batch_size]

@@ -75,7 +75,7 @@ class Page:
         """
         if path == MODELS_PATH:
             if headers.get(REQUEST_HEADER) != REQUESTED_WITH:
-                message = "It is answered to this server's own page only"
+                message = "Only this server's own page may request this"
                 body = json.dumps({"error": message}).encode()
                 return Response(body, 403, _HEADERS, "application/json")
             body = json.dumps(self._models()).encode()

@@ -158,7 +158,9 @@ class _Receiving(grpc.ServerInterceptor):
         finally:
             with self._lock:
                 self._due.pop(context, None)
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, "There is no message")
+        context.abort(
+            grpc.StatusCode.UNIMPLEMENTED, "The request message is missing"
+        )
 
     def _set_timer(self):
         """Starts one timer for all calls, as each timer is a thread.

@@ -96,7 +96,7 @@ class AllowedHosts:
         if not match or (name and not self._accepts(name)):
             raise ServingError(
                 Code.PERMISSION_DENIED,
-                f"This server is not asked as {host[:_HOST_SHOWN]!r}. "
+                f"The host {host[:_HOST_SHOWN]!r} is not allowed. "
                 "Accepted: addresses, localhost, and the names that "
                 "--allowed_hosts has",
             )

@@ -185,7 +185,9 @@ async def _body(request, limits, entry, count_bytes):
                 count_bytes(len(part))
                 parts.append(part)
     except TimeoutError:
-        message = f"The request wasn't whole after {limits.receive_seconds:g} s"
+        message = (
+            f"The request did not arrive within {limits.receive_seconds:g} s"
+        )
         raise ServingError(Code.DEADLINE_EXCEEDED, message, 408) from None
     except ClientDisconnect:
         raise admission.client_gone() from None

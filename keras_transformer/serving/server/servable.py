@@ -131,7 +131,7 @@ class Servable:
         if not signature.method_name:
             # The initializer of tables is also listed as a signature.
             raise ServingError(
-                Code.INVALID_ARGUMENT, f'"{name}" is no signature to predict'
+                Code.INVALID_ARGUMENT, f'"{name}" is not a predict signature'
             )
         return signature
 
