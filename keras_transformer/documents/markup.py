@@ -222,18 +222,28 @@ def conversions_in_order(marks: Sequence[str]) -> list[str]:
     return [mark for mark in marks if _READ_IN_ORDER[0].fullmatch(mark)]
 
 
-def _in_order(marks, alone):
-    """Restores the source's order of those marks whose order matters.
+def _in_order(groups, key):
+    """Restores the source's order of those groups of marks whose order matters.
 
     Args:
-        marks: in the order of the translation.
-        alone: maps the index of each single mark to its sort key in the source.
+        groups: lists of single marks, in the order of the translation; empty
+            for tags of a pair.
+        key: a function from an index of a group to its sort key in the source.
+
+    Returns:
+        for each place in `groups`, the index of the group to put there.
     """
-    found = list(marks)
-    for kind in _READ_IN_ORDER:
-        places = [n for n in alone if kind.fullmatch(marks[n])]
-        for n, other in zip(places, sorted(places, key=alone.get), strict=True):
-            found[n] = marks[other]
+    kinds = [
+        {n for n, group in enumerate(groups) if any(map(kind.fullmatch, group))}
+        for kind in _READ_IN_ORDER
+    ]
+    if set.intersection(*kinds):  # A group may have marks of both kinds.
+        kinds = [set.union(*kinds)]
+    found = list(range(len(groups)))
+    for places in kinds:
+        ordered = sorted(places, key=key)
+        for n, other in zip(sorted(places), ordered, strict=True):
+            found[n] = other
     return found
 
 
@@ -303,13 +313,13 @@ class Masked(NamedTuple):
         text, place, spans = "", 0, []
         symbols = list(re.finditer(SYMBOL, translation))
         marks = [self.marks.get(symbol[0], "") for symbol in symbols]
-        alone = {
-            n: SINGLE.index(symbol[0])
-            for n, symbol in enumerate(symbols)
-            if symbol[0] in SINGLE
-        }
-        marks = _in_order(marks, alone)
-        for symbol, mark in zip(symbols, marks, strict=True):
+        groups = [
+            [mark] if symbol[0] in SINGLE else []
+            for symbol, mark in zip(symbols, marks, strict=True)
+        ]
+        order = _in_order(groups, lambda n: SINGLE.index(symbols[n][0]))
+        for symbol, n in zip(symbols, order, strict=True):
+            mark = marks[n]
             text += translation[place : symbol.start()]
             place = symbol.end()
             after = translation[place : place + 1]
@@ -563,11 +573,19 @@ def token_spans(text: str, tokens: Iterable[str]) -> list[Span]:
 
 
 class _Placed(NamedTuple):
-    """A mark with its position, and a sort key for marks at one position."""
+    """Marks with their position.
+
+    Attributes:
+        position: in the translation.
+        order: a sort key for marks at one position.
+        text: the marks, with spaces around them if they need some.
+        alone: the indices of single marks; empty for tags of a pair.
+    """
 
     position: int
     order: tuple
     text: str
+    alone: range = range(0)
 
 
 def place_marks(
@@ -601,30 +619,24 @@ def place_marks(
     placed: list[_Placed] = []
     _place(stripped, translation, tokens, range(len(stripped.marks)), 0, placed)
     placed.sort()
-    indices = [each.order[-1] for each in placed]
-    marks = [stripped.marks[index] for index in indices]
-    alone = {
-        n: index
-        for n, index in enumerate(indices)
-        if stripped.partners[index] == index
-    }
+    groups = [[stripped.marks[n] for n in each.alone] for each in placed]
+    order = _in_order(groups, lambda n: placed[n].alone.start)
     result, end, spans = "", 0, []
-    ordered = _in_order(marks, alone)
-    for n, (each, mark, own) in enumerate(
-        zip(placed, marks, ordered, strict=True)
-    ):
+    for each, group, other in zip(placed, groups, order, strict=True):
         result += translation[end : each.position]
         end = each.position
-        if n in alone:
-            place = stripped.places[alone[n]]
-            kept = (
-                not stripped.spaced[alone[n]][1]
+        before, own = "".join(group), "".join(groups[other])
+        start = len(result) + each.text.index(before)
+        result += each.text.replace(before, own)
+        for n in placed[other].alone:
+            place = stripped.places[n]
+            kept = n < placed[other].alone[-1] or (
+                not stripped.spaced[n][1]
                 and stripped.text[place : place + 1]
                 == translation[end : end + 1]
             )
-            start = len(result) + each.text.index(mark)
-            spans.append((start, start + len(own), kept))
-        result += each.text.replace(mark, own)
+            spans.append((start, start + len(stripped.marks[n]), kept))
+            start = spans[-1][1]
     return _apart(result + translation[end:], spans)
 
 
@@ -767,22 +779,23 @@ def _place(stripped, translation, tokens, indices, depth, placed):
     while index < indices.stop:
         partner = stripped.partners[index]
         inner = range(index + 1, partner)
-        first = stripped.places[index]
-        last = stripped.places[max(partner, index)]
+        marks = range(index, partner + 1)
+        if partner == index:
+            marks = _touching(stripped, range(index, indices.stop))
+        first, last = (stripped.places[marks[n]] for n in (0, -1))
         begin, end = (bisect.bisect(sources, (p, -1)) for p in (first, last))
         within = sorted({n for _, n in sources[begin:end]} - taken)
         run = _longest_run(within, taken)
         if partner == index or not run or depth == _DEEPEST:
             # Also a pair that is empty, or whose content has no translation.
-            marks = range(index, max(partner, index) + 1)
             text = _joined(stripped, marks)
             spaces = stripped.spaced[index][0], stripped.spaced[marks[-1]][1]
-            placed.append(
-                _alone(
-                    *(text, first, spaces, translation),
-                    *(tokens, sources, depth, index),
-                )
+            found = _alone(
+                *(text, first, spaces, translation),
+                *(tokens, sources, depth, index),
             )
+            alone = marks if partner == index else range(0)
+            placed.append(found._replace(alone=alone))
         else:
             taken.update(range(run[0], run[-1] + 1))
             inside = tokens[run[0] : run[-1] + 1]
@@ -794,7 +807,24 @@ def _place(stripped, translation, tokens, indices, depth, placed):
                 _Placed(end, (0, -depth, 0, index), stripped.marks[partner])
             )
             _place(stripped, translation, inside, inner, depth + 1, placed)
-        index = max(partner, index) + 1
+        index = marks[-1] + 1
+
+
+def _touching(stripped, indices):
+    """The single marks, from the first index, with no space between them.
+
+    They stay together: `%%` is the unit of the number in `%d%%`.
+    """
+    last = indices.start
+    while (
+        last + 1 in indices
+        and stripped.partners[last + 1] == last + 1
+        and not stripped.spaced[last][1]
+        # `strip_marks` may have added a space between.
+        and not stripped.text[slice(*stripped.places[last : last + 2])].strip()
+    ):
+        last += 1
+    return range(indices.start, last + 1)
 
 
 def _joined(stripped, indices):

@@ -353,6 +353,43 @@ def test_marks_are_placed(source, translation, alignment, expected):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Downloaded %d%% of the file",
+        "cost {currency}{amount} per day",
+        "line <br/><br/> next",
+        "Use <x1/><x2/><i>{a}{b} now</i>",
+        "({a}{b}) at {host}:{port}, %d%%",
+    ],
+)
+def test_marks_that_touch_stay_together(text):
+    words = spans(strip_marks(text, find_marks(text)).text)
+    plain = strip_marks(text, find_marks(text)).text
+    assert placed(text, plain, range(len(words))) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "alignment", "expected"),
+    [
+        ("a<br/><br/>b", "x y", [0, 1], "x<br/><br/> y"),
+        # C reads conversions in order, whatever groups they are in.
+        ("%d%% a %s{x} b", "y x", [1, 0], "%d%% y %s{x} x"),
+        ("{x}%d a %s b", "y x", [1, 0], "{x}%d y %s x"),
+        (
+            "{{#a}}%d a %s b {{/a}} c",
+            "z y x",
+            [2, 1, 0],
+            "{{#a}}%d z %s y {{/a}} x",
+        ),
+    ],
+)
+def test_marks_that_touch_move_together(
+    source, translation, alignment, expected
+):
+    assert placed(source, translation, alignment) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "plain"),
     [
         ("<a>Home</a><a>About us</a><A>x</A>", "Home About us x"),
