@@ -306,7 +306,9 @@ class XliffCatalog(_XmlCatalog):
             if not file.get(names[1]):
                 file.set(names[1], languages[1])
         for unit in root.iter(f"{{*}}{unit_name}"):
-            for source, target in _segments(unit):
+            sources, targets = _segments(unit)
+            for mid, source in sources.items():
+                target = targets.get(mid)
                 has_target = (
                     target is not None
                     and _text(target).strip()
@@ -325,13 +327,13 @@ class XliffCatalog(_XmlCatalog):
                 )
                 if "\n" in text and not kept:
                     text = " ".join(text.split())  # Line breaks of the file.
-                yield text, (unit, source, target, inline)
+                yield text, (unit, mid, targets, inline)
 
     def _fill(self, place, text):
-        unit, source, target, inline = place
-        if target is None:
-            target = _new_target(unit, source)
-        _replace(target, text, inline)
+        unit, mid, targets, inline = place
+        if mid not in targets:
+            targets |= _new_targets(unit, is_divided=mid is not None)
+        _replace(targets[mid], text, inline)
         if self._is_2:
             unit.set("state", "translated")
             unit.attrib.pop("subState", None)  # It qualified the old state.
@@ -505,9 +507,10 @@ def _state(unit):
 
 
 def _segments(unit):
-    """Yields the source of each segment of a unit, and its target or None.
+    """The sources of a unit's segments, and their targets, by their `mid`.
 
-    A unit is one segment, unless a program has divided the source (XLIFF 1.2).
+    A unit is one segment, whose `mid` is None, unless a program has divided the
+    source (XLIFF 1.2).
     """
     source, target = _child(unit, "source"), _child(unit, "target")
     divided = _child(unit, "seg-source")
@@ -515,42 +518,46 @@ def _segments(unit):
     targets = {} if target is None else _marks(target)
     is_whole = target is not None and not targets and _text(target).strip()
     if not sources or is_whole:
-        yield source, target
-        return
-    for mid, segment in sources.items():
-        yield segment, targets.get(mid)
+        return {None: source}, {} if target is None else {None: target}
+    return sources, targets
 
 
 def _marks(element):
     """The segments in an element, by their `mid`."""
-    return {
-        each.get("mid"): each
-        for each in element.iter("{*}mrk")
-        if each.get("mtype") == "seg"
-    }
+    segments = element.xpath(
+        ".//*[local-name()='mrk'][@mtype='seg'][not(ancestor::*[@mtype='seg'])]"
+    )
+    return {each.get("mid", ""): each for each in segments}
 
 
-def _new_target(unit, source):
-    """An empty target for the source of a unit, or of a segment of it."""
-    whole, target = _child(unit, "source"), _child(unit, "target")
-    is_segment = source is not whole
+def _new_targets(unit, is_divided):
+    """Adds a target to a unit, or the segments that its target lacks.
+
+    Returns:
+        the targets of its segments, by their `mid`.
+    """
+    source, target = _child(unit, "source"), _child(unit, "target")
+    divided = _child(unit, "seg-source")
     if target is None:
-        target = whole.makeelement(whole.tag[: -len("source")] + "target")
-        if _SPACE in whole.attrib:
-            target.set(_SPACE, whole.get(_SPACE))
+        target = source.makeelement(source.tag[: -len("source")] + "target")
+        if _SPACE in source.attrib:
+            target.set(_SPACE, source.get(_SPACE))
         # By the schema, the target comes after the source's segments.
-        divided = _child(unit, "seg-source")
-        before = whole if divided is None else divided
+        before = source if divided is None else divided
         target.tail = before.tail
         before.addnext(target)
-    elif is_segment and not _marks(target):
-        target[:], target.text = [], None  # It was blank, without segments.
-    if not is_segment:
-        return target
-    segment = copy.deepcopy(source)
-    segment[:], segment.text = [], None
-    target.append(segment)
-    return segment
+    if not is_divided:
+        return {None: target}
+    # A copy of the source keeps the codes and white space between segments.
+    done, segments = _marks(target), _marks(copied := copy.deepcopy(divided))
+    target.text, target[:] = copied.text, list(copied)
+    for mid, segment in segments.items():
+        segment[:], segment.text = [], None
+        if mid in done:
+            done[mid].tail = segment.tail
+            segment.getparent().replace(segment, done[mid])
+    target.extend(done[mid] for mid in done if mid not in segments)
+    return segments | done
 
 
 def _variants(unit):

@@ -374,6 +374,47 @@ def test_each_segment_of_a_unit_has_its_target(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "<target/>",
+        '<target><mrk mtype="seg" mid="b">Zwei.</mrk></target>',
+    ],
+)
+def test_a_target_has_what_is_between_segments(tmp_path, target):
+    divided = (
+        '<g id="5"><mrk mtype="seg" mid="a">One <x id="6"/></mrk> <x id="7"/>'
+        '<mrk mtype="seg" mid="b">Two.</mrk></g> '
+    )
+    content = XLIFF_1.replace(
+        "Open</source>",
+        f"Open</source><seg-source>{divided}</seg-source>{target}",
+    )
+    document = read(tmp_path, "a.xlf", content)
+    translations = [
+        text.replace("One", "Eins").replace("Two", "Zwei")
+        for text in document.texts
+    ]
+    expected = divided.replace("One", "Eins").replace("Two", "Zwei")
+    found = rewritten(document, translations)
+    assert f'<target state="needs-review-translation">{expected}<' in found
+
+
+def test_no_segment_of_a_target_is_lost(tmp_path):
+    target = '<mrk mtype="seg" mid="9">Neun.</mrk>'
+    content = XLIFF_1.replace(
+        "Open</source>",
+        'Open</source><seg-source><mrk mtype="seg" mid="1">One '
+        '<mrk mtype="seg" mid="2">two</mrk></mrk></seg-source>'
+        f"<target>{target}</target>",
+    )
+    document = read(tmp_path, "a.xlf", content)
+    assert document.texts[0] == "One <x1>two</x1>"
+    found = rewritten(document, document.texts)
+    assert f"two</mrk></mrk>{target}</target>" in found
+
+
+@pytest.mark.parametrize(
     ("attribute", "text"),
     [("", "Open the file <x1/>"), (' xml:space="preserve"', None)],
 )
