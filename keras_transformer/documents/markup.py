@@ -47,7 +47,8 @@ TAG = (
     r"|</?\d{1,3}\s*/?>"  # of Lingui and react-i18next
 )
 ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
-_LETTER = r"[0-9A-Za-z_\u00c0-\u024f]"
+_LATIN = r"0-9A-Za-z_\u00c0-\u024f"
+_LETTER = f"[{_LATIN}]"
 _BRACES = r"\{[^{}]*+\}"
 for _ in range(4):
     _BRACES = rf"\{{(?:[^{{}}]++|{_BRACES})*+\}}"
@@ -57,8 +58,10 @@ for _ in range(4):
 # possessive, so that no text takes quadratic time.
 _PLACEHOLDER = (
     rf"(?=\{{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,){_BRACES}"
+    # %APPDATA% and %name%, not in "%dpx%%".
+    rf"|%%|(?<!\d)%[A-Za-z_](?a:\w{{2,}}+)%(?!{_LETTER}|%(?!{_LETTER}))"
     # Not in "50%<b>", nor before a tag of `unused_tag`.
-    rf"|%%|%[A-Z_]{{3,}}\d*+|(?<!\d)%<(?!x+\d)\w+>{_LETTER}*+|%#@\w++@"
+    rf"|%[A-Z_]{{3,}}\d*+|(?<!\d)%<(?!x+\d)\w+>{_LETTER}*+|%#@\w++@"
     r"|\{\s+\w++\s*\}"
     r"|%(?:\(\w+\))?(?:\d+\$)?"
     # No flags in "5%-Hürde", and not Turkish "%50".
@@ -74,11 +77,15 @@ _NO_ADDRESS = (
     r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》\u0e00-\u0eff\u1000-\u109f"
     r"\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 )
+_TO_LETTER = rf"[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"
+_IN_PARENTHESES = rf"[^{_NO_ADDRESS}()]*+\([^{_NO_ADDRESS}()]*+\)"
 _ADDRESS = (
     r"(?<![0-9A-Za-z_])(?:(?:https?|ftp)://|www\.)"
-    rf"[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"
+    # The end may be as in wiki/Cell_(biology), but not in "(see www.a.b)".
+    rf"(?:(?:{_IN_PARENTHESES})++(?:{_TO_LETTER})?|{_TO_LETTER})"
     # RFC 5321: a local part has up to 64 characters.
-    r"|(?a:\b[\w.+-]{1,64}@\w[\w-]*(?:\.\w[\w-]*)+)"
+    rf"|(?<!{_LETTER}){_LETTER}[{_LATIN}.+-]{{0,63}}"
+    rf"@{_LETTER}[{_LATIN}-]*(?:\.{_LETTER}[{_LATIN}-]*)+"
 )
 # Symbols are marks, too, so that those in a user's text are masked.
 MARKUP = "|".join((TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
@@ -107,7 +114,8 @@ _NAME = re.compile(r"(<|⟨|&lt;)/?([^\s<>/⟨⟩&]+)")
 _READ_IN_ORDER = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        r"%(?![%(<{]|#@|[A-Z_]{3,}\d*\Z|\d+\$|L?\d\Z).*|\{(?:[:!].*)?\}",
+        r"%(?![%(<{]|#@|[A-Z_]{3,}\d*\Z|\w+%\Z|\d+\$|L?\d\Z).*"
+        r"|\{(?:[:!].*)?\}",
         r"\{%.*|\{\{[#/^].*|(?i:<(?!%=|!|(?:br|img|input)\b).*(?<!/)>)",
     )
 )
