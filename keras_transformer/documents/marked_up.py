@@ -459,7 +459,7 @@ def _untagged(text, marks):
         if mark[0] in "&<" or _MATH.fullmatch(mark):
             return marks.get(mark, escaped(mark))
         # A template may contain emphasis, as in `{{ __a__ }}`.
-        return re.sub(TAG, lambda m: marks.get(m[0], m[0]), mark)
+        return re.sub(TAG, lambda m: marks.get(m[0], escaped(m[0])), mark)
 
     return _changed(text, escaped, markdown)
 
@@ -578,13 +578,25 @@ class Html:
             text = _changed(
                 text,
                 functools.partial(html.escape, quote=False),
-                lambda mark, codes=codes: codes.get(mark, mark),
+                functools.partial(_of_page, codes),
             )
             parts[index] = before + text + after
         content = "".join(parts)
         if self._is_ascii:
             return [content.encode("ascii", "xmlcharrefreplace")]
         return [content.encode()]
+
+
+def _of_page(codes, mark):
+    """A page's code for a mark; a tag that isn't in the source becomes text."""
+
+    def known(found):
+        tag = found[0]
+        return codes.get(tag, tag.replace("<", "&lt;").replace(">", "&gt;"))
+
+    return codes.get(mark) or re.sub(
+        f"{TAG}|[<>]", known, mark, flags=re.DOTALL
+    )
 
 
 def _html_pieces(content):

@@ -326,6 +326,8 @@ def test_characters_stay_characters(markdown):
     content = rewritten(document, ["2 * 3 [x] `y` a_b _c_ <d"])
     assert content == "2 \\* 3 \\[x\\] \\`y\\` a_b \\_c\\_ &lt;d\n"
     assert markdown(content).texts == ["2 * 3 [x] `y` a_b _c_ <d"]
+    content = rewritten(document, ["{{ </div> }} <b>"])
+    assert content == "{{ &lt;/div> }} &lt;b>\n"
 
 
 def test_front_matter_stays_and_blocks_of_html_are_counted(markdown):
@@ -538,7 +540,27 @@ def test_the_rest_of_a_page_stays(tmp_path):
     document = html(tmp_path, HTML)
     again = rewritten(document, document.texts)
     assert again == HTML.replace("are  here", "are here")
-    texts = ["A", "B", "<Fish> & <em>chips</em>", "C", "D", "E"]
+    texts = ["A", "<Fish> & <em>chips</em>", "B", "C", "D", "E"]
     content = rewritten(document, texts)
-    assert "&lt;Fish&gt;" not in content  # It looks like a tag.
-    assert "&amp; <em>chips</em><br>" in content
+    assert "&lt;Fish&gt;" in content
+    assert "&amp; <em>chips</em>" in content
+
+
+@pytest.mark.parametrize(
+    ("translation", "expected"),
+    [
+        (
+            "</div><i>b</i> <u>c</u>",
+            "&lt;/div&gt;<i>b</i> &lt;u&gt;c&lt;/u&gt;",
+        ),
+        (
+            "{{<i>}} {{</p>}} {{ <u }} <!-- a -->",
+            "{{<i>}} {{&lt;/p&gt;}} {{ &lt;u }} &lt;!-- a --&gt;",
+        ),
+        ("a &lt;b &gt; c&nbsp;d", None),
+    ],
+)
+def test_tags_that_are_not_in_a_page_are_text(tmp_path, translation, expected):
+    document = html(tmp_path, "<p>a <i>b</i> &lt;</p>")
+    content = rewritten(document, [translation])
+    assert content == f"<p>{expected or translation}</p>"
