@@ -796,14 +796,9 @@ def _place(stripped, translation, tokens, indices, depth, placed):
         run = _longest_run(within, taken)
         if partner == index or not run or depth == _DEEPEST:
             # Also a pair that is empty, or whose content has no translation.
-            text = _joined(stripped, marks)
-            spaces = stripped.spaced[index][0], stripped.spaced[marks[-1]][1]
-            found = _alone(
-                *(text, first, spaces, translation),
-                *(tokens, sources, depth, index),
+            placed.append(
+                _alone(stripped, marks, translation, tokens, sources, depth)
             )
-            alone = marks if partner == index else range(0)
-            placed.append(found._replace(alone=alone))
         else:
             taken.update(range(run[0], run[-1] + 1))
             inside = tokens[run[0] : run[-1] + 1]
@@ -858,8 +853,11 @@ def _longest_run(within, taken):
     return max(runs, key=len, default=[])
 
 
-def _alone(text, place, spaces, translation, tokens, sources, depth, index):
-    """Places a mark beside the token of its neighbour in the source."""
+def _alone(stripped, marks, translation, tokens, sources, depth):
+    """Places marks beside the token of their neighbour in the source."""
+    index, last = marks[0], marks[-1]
+    place, end = stripped.places[index], stripped.places[last]
+    spaces = stripped.spaced[index][0], stripped.spaced[last][1]
     n = bisect.bisect(sources, (place, -1))
     # A mark that touches the word before it, such as a note, stays with it.
     joined = n > 0 and spaces == (False, True)
@@ -875,23 +873,33 @@ def _alone(text, place, spaces, translation, tokens, sources, depth, index):
         order = (0, -depth, 1, index)  # After a pair that ends there.
     left = translation[max(position - 1, 0) : position]
     right = translation[position : position + 1]
+    # The neighbours in the source; of the spaces around, one is left.
+    before = stripped.text[max(place - 2, 0) : place].strip()[-1:]
+    after = stripped.text[end : end + 2].strip()[:1]
     closes = _CLOSES.match(translation, position)
     return _Placed(
         position,
         order,
-        " " * (spaces[0] and _needs_space(left))
-        + text
-        + " " * (spaces[1] and not closes and _needs_space(right)),
+        " " * (spaces[0] and _needs_space(left, before))
+        + _joined(stripped, marks)
+        + " " * (spaces[1] and not closes and _needs_space(right, after)),
+        marks if stripped.partners[index] == index else range(0),
     )
 
 
-def _needs_space(neighbour):
-    """True if a mark needs a space between it and an adjacent character."""
-    spaced = not neighbour or neighbour.isspace()
-    return not spaced and not is_unspaced(neighbour)
+def _needs_space(neighbour, in_source):
+    """True if a mark needs a space between it and an adjacent character.
+
+    A space of the source isn't needed beside a script without spaces, unless
+    the source has it there, too.
+    """
+    if not neighbour or neighbour.isspace():
+        return False
+    return not is_unspaced(neighbour) or is_unspaced(in_source or " ")
 
 
 def is_unspaced(character: str) -> bool:
     """True for East Asian characters except Korean, which has spaces."""
     wide = unicodedata.east_asian_width(character) in "WF"
-    return wide and script_of_character(character) != "HANGUL"
+    emoji = character < "\u2e80" or "\U0001f000" <= character < "\U00020000"
+    return wide and not emoji and script_of_character(character) != "HANGUL"

@@ -362,7 +362,9 @@ def test_pairs_around_all_are_unwrapped(text, parts):
         ("Price: {0}", "Cena:", [0, 1], "Cena: {0}"),
         ("See it. %s", "Viz.", [0, 2], "Viz. %s"),
         ("{0} , a", ", b", [0, 1], "{0}, b"),
-        ("一。 %s", "二。", [0, 1], "二。%s"),
+        ("a. %s", "二。", [0, 1], "二。%s"),
+        ("一。 %s", "二。", [0, 1], "二。 %s"),
+        ("Hi %s 😀 <br/> you", "Na 😀 du", [0, 1, 2], "Na %s 😀 <br/> du"),
         ("%s", "", [], "%s"),
         ("<b>x</b>", "", [], "<b></b>"),
     ],
@@ -379,6 +381,9 @@ def test_marks_are_placed(source, translation, alignment, expected):
         "line <br/><br/> next",
         "Use <x1/><x2/><i>{a}{b} now</i>",
         "({a}{b}) at {host}:{port}, %d%%",
+        # So do the spaces between a mark and East Asian words.
+        "在 %s 中打开 <x/>文件",
+        "は {a} です😀 {b}",
     ],
 )
 def test_marks_that_touch_stay_together(text):
