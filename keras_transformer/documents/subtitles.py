@@ -30,9 +30,12 @@ _TAG = re.compile(r"(</?[A-Za-z][^<>\n]*>|<[\d:.]+>|\{\\[^{}\n]*\})")
 _CLOSING_TAG = re.compile(r"</[^<>\n]*>")
 _LINE_BREAK = re.compile(r"<[Bb][Rr] ?/?>|\\N")
 # A dash, `>>`, or a name in capitals before text that isn't all in capitals.
+# A name may be in brackets, and may have a remark, as in `MAN (on phone):`.
+_NAME = r"[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}"
 _SPEAKER = re.compile(
     r"\s*(?:[-\u2010-\u2015]|(?:>|&gt;){2,}"
-    r"|[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}:(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
+    rf"|(?:{_NAME}(?:[(\[][^()\[\]]{{1,30}}[)\]])?|[(\[]{_NAME}[)\]])"
+    r":(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
     re.DOTALL,
 )
 # Ruby tags, and the readings within, which aren't translated.
@@ -50,7 +53,8 @@ _OWN_START = re.compile(
 )
 # `<v Ann>`, and `\an8` and `\pos(1,2)` in braces.
 _FRAME = re.compile(r"<v\b[^<>]*>|\\(?:an?\d|pos|move)[^{}\\]*")
-_SOUND = re.compile(r"[♪♫#]|[\[(][^\])]*[\])]$")
+_IN_BRACKETS = re.compile(r"[\[(][^\])]*[\])]$")
+_SOUND = re.compile(rf"[♪♫#]|{_IN_BRACKETS.pattern}")
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
 _NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
 _COMMAS = "，、：；"
@@ -206,13 +210,15 @@ def _turns(text):
 
 
 def _dialogue(text):
-    """Splits a text before each line that begins a speaker's turn."""
+    """Splits a text before each speaker's turn, and around lines of a sound."""
     lines = re.split(r"\n|\s(?=<v\b)", text)
     turns = [lines[:1]]
     # If only the second line has a dash, it may be a speaker's or an aside's.
     is_sure = _begins_turn(lines[0])
     for before, line in itertools.pairwise(lines):
-        if _begins_turn(line) and (is_sure or not _is_aside(before, line)):
+        is_turn = is_sure or not _is_aside(before, line)
+        has_sound = _is_sound(before) or _is_sound(line)
+        if has_sound or (is_turn and _begins_turn(line)):
             turns.append([])
         turns[-1].append(line)
     return map("\n".join, turns)
@@ -223,6 +229,10 @@ def _is_aside(before, line):
     said = _TAG.sub("", line).lstrip("-‐‑‒–—― ")
     is_open = not _SENTENCE_END.search(_TAG.sub("", before).rstrip())
     return is_open and (said[:1].islower() or said[:1].isdigit())
+
+
+def _is_sound(line):
+    return _IN_BRACKETS.match(_TAG.sub("", line).strip())
 
 
 def _own_tag(text):

@@ -203,6 +203,12 @@ def test_what_is_around_a_text_stays(tmp_path, content, texts, again):
             ["I don't know", "Me neither."],
         ),
         (["DR. NO: Come\nANN: Why"], ["Come", "Why"]),
+        (["MAN (on phone): I am\nJOHN [V.O.]: Who"], ["I am", "Who"]),
+        (["[MAN 2]: I am", "(ANN): Who", "we are"], ["I am", "Who we are"]),
+        (
+            ["We\n<i>[MUSIC]</i>", "are\n(door)\nso [we]\nsay"],
+            ["We", "[MUSIC]", "are", "(door)", "so [we] say"],
+        ),
         (["Tell\nme", "who.\n- It", "is me"], ["Tell me who.", "It is me"]),
         (["and it is", "5:30 now"], ["and it is 5:30 now"]),
         (["<v Ann>Where", "<v Bob>at", "<v Bob>home"], ["Where", "at home"]),
