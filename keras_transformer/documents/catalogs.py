@@ -134,6 +134,13 @@ _BYTES = re.compile(
 )
 
 
+# A keyword or a continued line, without a text in quotes.
+_UNQUOTED = re.compile(
+    r"(?:#[~|])?\s*+(?=msg|\")(?:msg\w*+(?:\[\d+\])?+\s*+)?+"
+    r'(?!"(?:[^"\\]|\\.)*+"\s*\Z)'
+)
+
+
 class GettextCatalog(_Catalog):
     """A .po file; its new translations are marked as fuzzy.
 
@@ -212,6 +219,13 @@ def parse_po(content: str, path: str | os.PathLike) -> Any:
         values = [int(h, 16) if h else int(o or "7", 8) % 256 for h, o in codes]
         return match[1] + polib.escape(bytes(values).decode(errors="replace"))
 
+    # polib cuts the last character if a quote is missing.
+    for number, line in enumerate(re.split("\r\n?|\n", content), 1):
+        if _UNQUOTED.match(line):
+            raise InputError(
+                f"{path}: damaged .po file (line {number}). Accepted: a text "
+                f'in quotes, with \\" for a quote. Received: {shown(line)}'
+            )
     # polib doesn't decode escapes for bytes, such as those of terminal colours.
     content = re.sub(
         r"(?m)^[^#].*",

@@ -502,7 +502,11 @@ def test_entities_are_not_expanded(tmp_path, content):
 @pytest.mark.parametrize(
     ("name", "content", "options", "says"),
     [
-        ("a.po", 'msgid "a\nmsgstr', {}, "damaged .po file"),
+        ("a.po", 'msgid "a"\nmsgstr', {}, "damaged .po file"),
+        ("a.po", '\nmsgid "a\nmsgstr ""', {}, r"line 2.* Received: .*\"a'"),
+        ("a.po", 'msgid "a\\"\nmsgstr ""', {}, "line 1"),
+        ("a.po", 'msgid ""\n"a"b"\nmsgstr ""', {}, "line 2"),
+        ("a.po", '\n#~ msgstr[1] a"', {}, "line 2"),
         (
             "a.po",
             'msgid "a"\nmsgid_plural "b"\nmsgstr "c"',
