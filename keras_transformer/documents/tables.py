@@ -150,7 +150,7 @@ class JsonLines:
                 if row is not None:
                     count += 1
                     strings.update(
-                        {key: isinstance(row[key], str) for key in row}
+                        key for key in row if isinstance(row[key], str)
                     )
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
@@ -162,7 +162,7 @@ class JsonLines:
         if count and not self._count:
             raise InputError(
                 f"{path}: no line has a string for {self._source!r}. "
-                f"Accepted: {', '.join(strings)}"
+                f"Accepted: {', '.join(strings) or 'a file with strings'}"
             )
         left = count - self._count
         self.skipped = {f"without {self._source}": left} if left else {}
@@ -254,7 +254,7 @@ def _source_and_target(path, field, kind, names):
     if not field:
         raise InputError(
             f"{path}: no {kind} is named. Accepted: --field NAME of "
-            f"{', '.join(names) or 'none, the file is empty'}; --format lines "
+            f"{', '.join(names) or 'none, there is no text'}; --format lines "
             "takes each line as a text"
         )
     source, _, target = field.partition(":")
