@@ -12,6 +12,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from keras_transformer.contract.layout import DESCRIPTION, SAVED_MODEL
 from keras_transformer.contract.status import ServingError, as_serving_error
 from keras_transformer.errors import InputError
+from keras_transformer.serving.server import servable as module
 from keras_transformer.serving.server.servable import Servable
 from keras_transformer.serving.server.signature_tensors import complete_inputs
 from tests.attack.served import Served
@@ -68,6 +69,19 @@ def test_a_version_that_was_unloaded_leaves_no_graph(toy_base):
         assert graph() is None
     finally:
         gc.enable()
+
+
+def test_the_memory_of_an_unloaded_version_is_given_back(toy_base, monkeypatch):
+    servable = Servable("toy", 2, toy_base / "2")
+    close, events = servable._session.close, []
+    monkeypatch.setattr(
+        servable._session, "close", lambda: events.append(close())
+    )
+    monkeypatch.setattr(
+        module, "give_back_memory", lambda: events.append("given back")
+    )
+    servable.close()
+    assert events == [None, "given back"]
 
 
 def test_a_damaged_description_fails_the_load(tmp_path):

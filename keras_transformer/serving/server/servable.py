@@ -42,6 +42,7 @@ from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     tensor_array,
 )
+from keras_transformer.system.machine import give_back_memory
 from keras_transformer.translation.stream import has_learned_terms
 
 if TYPE_CHECKING:
@@ -182,8 +183,12 @@ class Servable:
         return run_masked(run, inputs, outputs, self.placeholders)
 
     def close(self) -> None:
-        """Closes the session."""
+        """Closes the session and returns its memory to the system.
+
+        glibc would keep most of it for the thread that loaded the version.
+        """
         self._session.close()
+        give_back_memory()
 
 
 def replay_full_batches(

@@ -264,7 +264,8 @@ class Server:
     def _run_full_batches(self):
         """Allocates the memory that heavy traffic will need.
 
-        Done only at the start, as the process keeps it for later versions.
+        Done only at the start: later versions are loaded while the server
+        answers.
         """
         parameters = self._options.parameters
         rows = min(parameters.max_batch_size, _WARMUP_ROWS)
