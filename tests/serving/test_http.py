@@ -1,11 +1,16 @@
 """HTTP itself: what is no request, what is too much, and what takes long."""
 
 import contextlib
+import gc
 import json
+import socket
+import struct
 import time
+import weakref
 
 import pytest
 
+from keras_transformer.serving.server import http_protocol
 from keras_transformer.serving.server import server as module
 from keras_transformer.serving.server.admission import Limits
 from tests.serving.asking import (
@@ -362,6 +367,25 @@ def test_an_idle_connection_is_kept_for_longer_than_a_request_takes(server):
         connection.sendall(ALIVE[:20])
         assert read_all(connection) == b""
         assert SECONDS / 2 < time.monotonic() - began < 4
+
+
+def test_a_connection_that_is_reset_leaves_nothing(server, monkeypatch):
+    seen = []
+    kind = http_protocol._LimitedProtocol
+    made = kind.connection_made
+
+    def see(protocol, transport):
+        seen.append(weakref.ref(protocol))
+        made(protocol, transport)
+
+    monkeypatch.setattr(kind, "connection_made", see)
+    with connect(server) as connection:
+        connection.sendall(ALIVE)
+        assert read_answer(connection)[0].startswith("HTTP/1.1 200 ")
+        # Closing it sends RST.
+        no_wait = struct.pack("ii", 1, 0)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_wait)
+    wait_for(lambda: gc.collect() >= 0 and seen[0]() is None, 5)
 
 
 def test_half_sent_bodies_take_no_place_of_whole_ones(serve):

@@ -266,6 +266,9 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         for name in list(self._timers):
             self._cancel(name)
         super().connection_lost(exc)
+        # Uvicorn doesn't cancel this timer after a reset, and it would keep
+        # the connection's objects until then.
+        self._unset_keepalive_if_required()
 
     def give_way(self) -> None:
         """Stops counting the connection as open."""
