@@ -134,6 +134,15 @@ def test_without_grpcio_the_user_is_told(monkeypatch):
         Client("grpc://127.0.0.1:1", "toy")
 
 
+def test_no_proxy_is_asked(client, monkeypatch):
+    for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    one = client(backoff=Backoff(retries=0))
+    assert one.predict({"text": ["狗"]})["translation"] == ["狗"]
+
+
 def test_what_no_client_is_made_of():
     no_url = "is not a server's URL.*Accepted: http://"
     for url, says in (

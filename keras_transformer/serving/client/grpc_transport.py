@@ -34,6 +34,8 @@ _OPTIONS = [
     # are distributed among them; the name is resolved again when one is lost.
     ("grpc.lb_policy_name", "round_robin"),
     ("grpc.dns_min_time_between_resolutions_ms", 1000),
+    # Connections are direct, as over REST.
+    ("grpc.enable_http_proxy", 0),
 ]
 _PUSHBACK = "grpc-retry-pushback-ms"
 
