@@ -150,6 +150,57 @@ def test_a_version_that_failed_is_loaded_from_a_corrected_path(base, tmp_path):
     assert states(store) == {1: "AVAILABLE"}
 
 
+def test_a_version_stays_that_of_the_old_folder(base, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    add(other, 1)
+    configs, log = [ModelConfig("m", base)], []
+    store = store_following(lambda: configs, log=log.append)
+    for folder in (other, base, other):
+        log.clear()
+        configs[0] = ModelConfig("m", folder)
+        store.poll()
+        store.poll()
+        assert (
+            log
+            == [
+                f"m 1: stays that of {base / '1'}. Accepted: another version "
+                f"number for {other / '1'}"
+            ][: folder == other]
+        )
+    add(other, 2)
+    store.poll()
+    assert states(store) == {1: "END", 2: "AVAILABLE"}
+
+
+def test_a_problem_is_logged_once_until_it_changes(base):
+    configs, log, damage = [ModelConfig("m", base)], [], []
+
+    def source():
+        if damage:
+            raise InputError(damage[0])
+        return configs
+
+    store = store_following(source, log=log.append)
+
+    def logged():
+        log.clear()
+        store.poll()
+        store.poll()
+        return log
+
+    for damage[:] in (["line 1"], ["line 2"], [], ["line 2"]):
+        assert logged() == [f"models are left as they are: {x}" for x in damage]
+    damage.clear()
+    moved = base.rename(base.with_name("elsewhere"))
+    for _ in range(2):
+        assert logged() == [f"{base}: no such folder"]
+        assert logged() == []
+        moved.rename(base)
+        assert logged() == []
+        base.rename(moved)
+
+
 def test_loading_is_tried_again_so_often(base, monkeypatch):
     monkeypatch.setattr(model_store, "_MAX_RETRIES", 2)
     monkeypatch.setattr(model_store, "_RETRY_SECONDS", 0)

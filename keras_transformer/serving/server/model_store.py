@@ -184,6 +184,8 @@ class ModelStore:
         self._load_seconds = load_seconds
         self._calls = PatientCalls(min(_LOOK_PATIENCE, load_seconds))
         self._log = log
+        # The last problem of each subject, to log it only once.
+        self._problems: dict[str, str | None] = {}
         self._lock = threading.Lock()
         self._configs: dict[str, ModelConfig] = {}
         self._labels: dict[str, dict[str, int]] = {}
@@ -212,14 +214,17 @@ class ModelStore:
     def poll(self) -> None:
         """Reads the folders once, and loads and unloads versions.
 
-        Errors are logged and stored in the states; the next poll retries.
+        Errors are logged and stored in the states; the next poll retries. An
+        error that an earlier poll had, too, isn't logged again.
         """
+        problem = None
         try:
             source = self._calls.call("the models' file", self._source)
             configs = {config.name: config for config in source}
         except InputError as error:
-            self._log(f"models are left as they are: {error}")
+            problem = f"models are left as they are: {error}"
             configs = self._configs
+        self._note("the models' file", problem)
         gone = self._configs.keys() - configs.keys()
         with self._lock:
             self._configs = configs
@@ -395,8 +400,9 @@ class ModelStore:
                 str(config.base_path), config.version_folders
             )
         except InputError as error:
-            self._log(str(error))
+            self._note(str(config.base_path), str(error))
             return
+        self._note(str(config.base_path), None)
         served = config.versions_to_serve(folders)
         with self._lock:
             self._end_late()
@@ -411,20 +417,34 @@ class ModelStore:
         if ready or not served:
             self._unload_all_but(config.name, [*served, *named])
 
+    def _note(self, subject, problem):
+        """Logs a problem of a subject when it is new; None: there is none."""
+        if problem is not None and problem != self._problems.get(subject):
+            self._log(problem)
+        self._problems[subject] = problem
+
     def _load_if_due(self, name, version, folder):
         with self._lock:
             states = self._models[name]
             if version not in states or states[version].gives_way_to(folder):
                 states[version] = StoredVersion(version, folder)
             state = states[version]
+        problem = None
+        if folder != state.folder:
+            problem = (
+                f"{name} {version}: stays that of {state.folder}. Accepted: "
+                f"another version number for {folder}"
+            )
         try:
             # The files of a version that failed to load may have changed.
             stamp = None
             if state.error:
                 stamp = self._calls.call(str(folder), folder_stamp, folder)
         except InputError as error:
-            self._log(str(error))
+            problem = str(error)
             return
+        finally:
+            self._note(f"{name} {version}", problem)
         with self._lock:
             due = state.is_due(stamp)
             if not due or self._stop.is_set():
