@@ -215,6 +215,12 @@ def test_a_port_that_is_taken(server):
             Server(ServerOptions(**options)).start()
 
 
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "a..b"])
+def test_an_address_that_is_not_this_machine_s(host):
+    with pytest.raises(InputError, match="Accepted: another --host"):
+        Server(ServerOptions(host=host, port=0, rest_port=0)).start()
+
+
 def test_clients_are_refused_while_models_load(toy_base, monkeypatch):
     options = ServerOptions(
         (ModelConfig("toy", toy_base),), port=0, rest_port=0

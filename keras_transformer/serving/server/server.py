@@ -394,8 +394,11 @@ def _bound(host, port, option):
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
             stack.pop_all()  # Keeps the socket open.
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
+        unknown = isinstance(error, socket.gaierror | UnicodeError)
+        if unknown or getattr(error, "errno", 0) == errno.EADDRNOTAVAIL:
+            option = "--host"
         raise InputError(
             f"{host}:{port} can't be bound to: {reason}. Accepted: another "
             f"{option}"
