@@ -105,11 +105,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_ports(group):
     host = "to listen on; 0.0.0.0 is all (default: %(default)s)"
     add_options(group, {"--host ADDRESS": host}, default="127.0.0.1")
-    port = integer(0, 2**16 - 1)
+    port, ms = integer(0, 2**16 - 1), integer(1)
     for option, kind, default, text in (
         ("--port N", port, 8500, "of gRPC; 0 is none"),
         ("--rest_api_port N", port, 8501, "of REST; 0 is none"),
-        ("--rest_api_timeout_in_ms MS", int, 30000, "for a REST request"),
+        ("--rest_api_timeout_in_ms MS", ms, 30000, "for a REST request"),
     ):
         text = f"{text} (default: %(default)s)"
         add_options(group, {option: text}, type=kind, default=default)

@@ -52,6 +52,10 @@ def test_flags_become_options(tmp_path):
         ("--model_config_file /none", ["/none", "No such file"]),
         ("--port=70000", ["--port: must be 65535 or less", "70000"]),
         ("--enable_batching x", ["true or false", "'x'"]),
+        (
+            "--rest_api_timeout_in_ms=0",
+            ["--rest_api_timeout_in_ms: must be 1 or more. Received: 0"],
+        ),
         (". --port=0 --rest_api_port=0", ["nothing to listen on", "above 0"]),
         (". --port=8501 --rest_api_port=8501", ["both 8501", "two ports"]),
         (". --batching_parameters_file x", ["--enable_batching"]),
