@@ -73,6 +73,17 @@ def test_nothing_else_is(asked, status, kind):
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_names_its_location(asked, status):
+    there = "https://a.example/v1/"
+    server = ScriptedRest(fails(status, "moved", ("Location", there)))
+    with pytest.raises(
+        ServerFailedError, match=f"{status} .*: redirected to {there}: moved"
+    ):
+        asked(server)
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("code", "attempts"),
     [("RESOURCE_EXHAUSTED", 2), ("UNAVAILABLE", 2)]

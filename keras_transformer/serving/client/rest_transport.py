@@ -135,6 +135,8 @@ class RestTransport:
         # The answer may be a proxy's error page, which isn't JSON.
         told = answer.get("error") if isinstance(answer, dict) else None
         message = told if isinstance(told, str) else _short(answer)
+        if location := response.get_redirect_location():
+            message = f"redirected to {_short(location)}: {message}"
         wait = seconds_of(response.headers.get("Retry-After"))
         code = code_of_http(status)
         raise request_error(code, message, where, status, wait)
