@@ -175,6 +175,8 @@ def test_waits_double_up_to_the_longest():
         assert max(waits) - min(waits) > most / 4
     assert backoff.seconds(5000) <= 1.0
     assert backoff.seconds(0, at_least=7.0) == 7.0
+    with pytest.raises(InputError, match="must be 0 or more. Received: nan"):
+        Backoff(first_seconds=float("nan"))
     with pytest.raises(InputError, match="retries must be 0 or more"):
         Backoff(retries=-1)
 

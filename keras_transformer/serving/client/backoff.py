@@ -35,7 +35,7 @@ class Backoff:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if value < 0:
+            if not value >= 0:  # Also refuses NaN.
                 raise InputError(
                     f"{field.name} must be 0 or more. Received: {value}"
                 )
