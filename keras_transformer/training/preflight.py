@@ -6,6 +6,7 @@ A run is refused here, before anything is written.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import TYPE_CHECKING
 
 from keras_transformer.config import Config
@@ -91,11 +92,19 @@ def check_fits(config: Config, prepared: PreparedData) -> None:
             f"data.shared_vocabulary. Received: {prepared.path} with "
             f"{sizes[0]} source and {sizes[1]} target tokens that differ"
         )
-    if config.training.bleu_every and not prepared.counts.get("dev"):
-        raise InputError(
-            "training.bleu_every needs a dev set. Received: "
-            f"{prepared.path}, prepared without --dev"
-        )
+    if not prepared.counts.get("dev"):
+        if config.training.bleu_every:
+            raise InputError(
+                "training.bleu_every needs a dev set. Received: "
+                f"{prepared.path}, prepared without --dev"
+            )
+        # Presets have it, too.
+        if config.training.early_stopping:
+            warnings.warn(
+                "training.early_stopping has no effect without a dev set: "
+                f"{prepared.path} was prepared without --dev",
+                stacklevel=2,
+            )
     kinds = [prepared.source_tokenizer.kind, prepared.target_tokenizer.kind]
     if config.training.subword_sampling and "sentencepiece" not in kinds:
         raise InputError(

@@ -1,5 +1,7 @@
 """What is settled before a run starts."""
 
+import copy
+
 import pytest
 
 from keras_transformer.config import Config
@@ -92,3 +94,11 @@ def test_a_run_keeps_what_was_chosen(new_run, monkeypatch):
     assert kept.precision == "mixed_bfloat16"
     assert kept.threads is not None
     assert kept.length_buckets == "exact"
+
+
+def test_stopping_early_without_a_dev_set_warns(prepared, config, tmp_path):
+    config = config.updated({"training": {"early_stopping": 2}})
+    without = copy.copy(prepared)
+    without.counts = {"train": 9}
+    with pytest.warns(UserWarning, match="no effect without a dev set: .*data"):
+        preflight.check_fits(config, without)
