@@ -251,6 +251,9 @@ class PositionalEmbedding(CompositeLayer):
         if skip:
             first = ops.repeat(table[:1], skip, axis=0)  # (skip, D)
             table = ops.concatenate([first, table], axis=0)
+        if not isinstance(length, int) and keras.backend.backend() == "jax":
+            # A slice of a symbolic length has another shape in `jax.export`.
+            return ops.take(table, ops.arange(length), axis=0)
         return table[:length]
 
     def position_table(self) -> np.ndarray:
