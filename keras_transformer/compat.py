@@ -83,6 +83,18 @@ def set_implicit_mask(x: Tensor, mask: Tensor | None) -> None:
     set_keras_mask(x, mask)
 
 
+def scaled_for_replicas(loss: Tensor) -> Tensor:
+    """Divides a loss by the number of replicas of `tf.distribute`.
+
+    Keras adds up the gradients of all replicas, and multiplies the reported
+    loss by their number. `keras.losses.Loss.__call__` does this for losses that
+    don't override it.
+    """
+    from keras.src.losses.loss import scale_loss_for_distribution
+
+    return scale_loss_for_distribution(loss)
+
+
 def adam_moments(
     optimizer: keras.optimizers.Adam, variable: keras.Variable
 ) -> tuple[keras.Variable, keras.Variable]:
@@ -236,6 +248,16 @@ def uvicorn_protocol() -> type:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     return H11Protocol
+
+
+def cancel_keep_alive(protocol: Any) -> None:
+    """Cancels the keep-alive timer of a `uvicorn_protocol`.
+
+    After a reset, uvicorn's `connection_lost` doesn't: without its
+    `_unset_keepalive_if_required` the objects of such a connection remain in
+    memory until the timer ends.
+    """
+    protocol._unset_keepalive_if_required()
 
 
 def quantized_matmul(

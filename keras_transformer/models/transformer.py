@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.compat import compiled_metrics
+from keras_transformer.compat import compiled_metrics, scaled_for_replicas
 from keras_transformer.config.model import ModelConfig
 from keras_transformer.constants import LINKS
 from keras_transformer.errors import InputError
@@ -124,7 +124,8 @@ class Transformer(keras.Model):
         aligned = self._log_alignment
         links = x.get(LINKS) if isinstance(x, Mapping) else None
         if training and self.guided_alignment and aligned and links is not None:
-            loss += self.guided_alignment * alignment_loss(links, aligned)
+            alignment = scaled_for_replicas(alignment_loss(links, aligned))
+            loss += self.guided_alignment * alignment
         return loss
 
     def compute_metrics(

@@ -10,6 +10,7 @@ import math
 import keras
 from keras import ops
 
+from keras_transformer.compat import scaled_for_replicas
 from keras_transformer.constants import PAD_ID
 from keras_transformer.layers.masks import require_token, token_weights
 from keras_transformer.models.micro_batches import (
@@ -86,7 +87,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         # A model may give padding a probability of 0: an infinite loss.
         losses = ops.where(weights == 0, 0.0, losses * weights)
         tokens = token_weights(y_true, self.padding_id)
-        return ops.divide_no_nan(ops.sum(losses), ops.sum(tokens))
+        loss = ops.divide_no_nan(ops.sum(losses), ops.sum(tokens))
+        return scaled_for_replicas(loss)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Loss of each position, float32 `(B, T)`, padding included."""

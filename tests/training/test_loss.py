@@ -9,6 +9,7 @@ from keras_transformer.training.loss import (
     SmoothedCrossEntropy,
     kl_constant,
 )
+from tests.processes import run_python
 
 RNG = np.random.default_rng(1)
 LOGITS = RNG.normal(size=(2, 3, 7)).astype("float32")
@@ -111,3 +112,31 @@ def test_smoothing_needs_a_token_to_give_probability_to(size):
         kl_constant(0.1, size)
     assert np.isfinite(SmoothedCrossEntropy()(labels, logits))
     assert kl_constant(0.0, size) == 0.0
+
+
+# Devices can't be divided once TensorFlow has used them.
+REPLICAS = """
+import keras, numpy as np, sys, tensorflow as tf
+cpu, = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(
+    cpu, [tf.config.LogicalDeviceConfiguration()] * 2
+)
+from keras_transformer.training.loss import SmoothedCrossEntropy
+with tf.distribute.MirroredStrategy(sys.argv[1:]).scope():
+    layer = keras.layers.Dense(7, kernel_initializer="zeros")
+    model = keras.Sequential([keras.Input((3, 2)), layer])
+    model.compile(keras.optimizers.SGD(1.0), SmoothedCrossEntropy(0.1))
+x = np.arange(24, dtype="float32").reshape(4, 3, 2) / 24
+y = np.arange(12).reshape(4, 3) % 6 + 1
+loss = model.fit(x, y, batch_size=4, shuffle=False, verbose=0).history["loss"]
+print(*loss, model.evaluate(x, y, verbose=0), *layer.kernel.numpy().ravel())
+"""
+
+
+@pytest.mark.medium
+def test_replicas_train_as_one_device_does():
+    one, two = (
+        np.array(run_python("-c", REPLICAS, *names).stdout.split(), float)
+        for names in (["CPU:0"], ["CPU:0", "CPU:1"])
+    )
+    np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
