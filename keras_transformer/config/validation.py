@@ -165,7 +165,8 @@ def typed(where: str, value: Any, annotation: Any) -> Any:
         require(abs(value) < _LARGEST, where, accepted, value)
         value = float(value)
     if type(value) is not kind:
-        quotes = "; put it in quotes in YAML" if kind is str else ""
+        is_text = kind is str and value is not None
+        quotes = "; put it in quotes in YAML" if is_text else ""
         raise InputError(
             f"{where} takes {_KINDS[kind]}. Received: {shown(value)}{quotes}"
         )

@@ -98,8 +98,9 @@ def read_errors(path: str | os.PathLike) -> Iterator[Reading]:
     try:
         yield reading
     except DAMAGED as error:
-        where = f"{path}, after line {reading.line}"
-        raise InputError(f"{where}: {damage(error, path)}") from None
+        # Lines are counted by blocks: 0 says nothing.
+        where = (reading.line and f", after line {reading.line}") or ""
+        raise InputError(f"{path}{where}: {damage(error, path)}") from None
     except OSError as error:
         problem = error.strerror or str(error)
         if isinstance(error, IsADirectoryError):
