@@ -14,7 +14,7 @@ from typing import Any
 
 import h11
 
-from keras_transformer.compat import uvicorn_protocol
+from keras_transformer.compat import cancel_keep_alive, uvicorn_protocol
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.serving.server.middleware import error_body
 from keras_transformer.serving.server.monitoring import Entry
@@ -266,9 +266,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         for name in list(self._timers):
             self._cancel(name)
         super().connection_lost(exc)
-        # Uvicorn doesn't cancel this timer after a reset, and it would keep
-        # the connection's objects until then.
-        self._unset_keepalive_if_required()
+        cancel_keep_alive(self)
 
     def give_way(self) -> None:
         """Stops counting the connection as open."""
