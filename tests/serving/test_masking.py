@@ -70,6 +70,25 @@ def test_a_server_masks_what_is_not_masked():
     assert (asked, list(found)) == ([["d", "⟨1⟩f⟨/1⟩"]], ["score"])
 
 
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("x ⟨1⟩ y", "x ⟨1⟩ y"),
+        ("⟨7/⟩ x ⟨7/⟩ y", "⟨1/⟩ x ⟨2/⟩ y"),
+        ("⟨1⟩⟨1⟩ x ⟨/1⟩⟨/1⟩ y", "⟨1⟩⟨2⟩ x ⟨/2⟩⟨/1⟩ y"),
+        ("⟨t⟩ x ⟨/t⟩ y", "⟨1⟩ x ⟨/1⟩ y"),
+        ("x ⟨=⟩ y", "x ⟨1/⟩ y"),
+    ],
+)
+def test_a_server_masks_symbols_of_a_text_itself(text, masked):
+    asked = []
+    texts = {"text": encoded([text])}
+    found = run_masked(upper(asked), texts, (), ())
+    assert asked[0] == [masked]
+    expected = text.replace("x", "X").replace("y", "Y")
+    assert found["translation"][0].decode() == expected
+
+
 def test_a_server_asks_again_for_terms():
     asked = []
     run = upper(asked)

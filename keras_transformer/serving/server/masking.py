@@ -13,7 +13,7 @@ from keras_transformer.contract import layout
 from keras_transformer.data.masking import mask_pairs
 from keras_transformer.documents.markup import find_marks, mask_text
 from keras_transformer.exporting.session import outputs_of, results_of
-from keras_transformer.symbols import ANNOTATION, SYMBOL
+from keras_transformer.symbols import ANNOTATION, MARKUP_SYMBOLS, SYMBOL
 from keras_transformer.translation.markup import (
     MaskedLines,
     with_terms,
@@ -120,9 +120,11 @@ def run_masked(
 
 
 def _is_masked(line, placeholders):
-    """True if a text's only markup are symbols, and it has some."""
-    symbols = len(re.findall(SYMBOL, re.sub(ANNOTATION, "", line)))
-    return symbols > 0 and symbols == len(find_marks(line, placeholders))
+    """True if a text's only markup are symbols of marks, each of them once."""
+    symbols = re.findall(SYMBOL, re.sub(ANNOTATION, "", line))
+    marks = find_marks(line, placeholders)
+    once = set(symbols).intersection(MARKUP_SYMBOLS)
+    return 0 < len(once) == len(symbols) == len(marks)
 
 
 def _encoded(texts):
