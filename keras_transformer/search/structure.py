@@ -165,8 +165,8 @@ def with_structure(
         # In here, as it would otherwise run for sources without symbols, too.
         places = _places(ids[:, :, :step], first)
         allowed, left = _allowed(source, places)
-        # END is the last token of a hypothesis that ends.
-        room = tf.cast(max_lengths - step - 1, tf.float32)[:, tf.newaxis]
+        # No room for END: a hypothesis that the limit cuts isn't finished.
+        room = tf.cast(max_lengths - step, tf.float32)[:, tf.newaxis]
         is_left = left > 0  # (B, K)
         words = tf.where(is_left & (left >= room), _FORBIDDEN, 0.0)
         words = words[..., tf.newaxis]  # (B, K, 1)

@@ -102,10 +102,17 @@ def random_table(seed):
     return np.random.default_rng(seed).normal(size=size)
 
 
-def searched(name, texts, seed=1, scale=2.0, kept=None):
-    """Hypotheses as tokens, for each source; and which ended."""
+def searched(name, texts, seed=1, scale=2.0, kept=None, late=False):
+    """Hypotheses as tokens, for each source; and which ended.
+
+    `late` makes symbols improbable, and END what a model prefers.
+    """
+    table = random_table(seed) * scale
+    if late:
+        table[..., ALL] -= 1000
+        table[..., END_ID] += 1000
     result = graph_of(name, kept)(
-        tf.constant(random_table(seed) * scale, tf.float32),
+        tf.constant(table, tf.float32),
         source_ids(texts),
         tf.constant([len(text) for text in texts]),
     )
@@ -186,6 +193,14 @@ def test_every_hypothesis_is_complete_and_well_formed(name):
                 found, cut = found + 1, cut + (not ended)
     assert found > 380
     assert cut or name == "early"
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam", "sampling"])
+def test_a_hypothesis_that_its_limit_cuts_is_not_finished(name):
+    text = ["word", "⟨1⟩", "word", "⟨/1⟩", "⟨2/⟩"]
+    for tokens, ended in searched(name, [text], late=True)[0]:
+        assert sorted(structure(tokens)) == sorted({*text} - {"word"})
+        assert not ended
 
 
 @EACH
