@@ -509,10 +509,12 @@ def _replace(element, text, elements):
 
 
 def _append(parent, text):
-    if len(parent):
-        parent[-1].tail = (parent[-1].tail or "") + text
-    else:
+    # lxml counts the children for `len`.
+    last = next(parent.iterchildren(reversed=True), None)
+    if last is None:
         parent.text += text
+    else:
+        last.tail = (last.tail or "") + text
 
 
 def _state(unit):

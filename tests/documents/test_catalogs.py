@@ -284,14 +284,14 @@ def test_codes_of_a_pair_are_tags_of_a_pair(tmp_path, name):
 
 
 def test_codes_take_no_quadratic_time(tmp_path):
-    ids = range(8000)
+    ids = range(16_000)
     codes = "".join(f'<bx id="{n}"/>' for n in ids)
     codes += "a" + "".join(f'<ex id="{n}"/>' for n in ids)
     content = XLIFF_1.replace(">Open<", f">{codes}<")
     began = time.process_time()
     document = read(tmp_path, "a.xlf", content)
-    assert rewritten(document, document.texts).count("<ex") == 16_000
-    assert time.process_time() - began < 15
+    assert rewritten(document, document.texts).count("<ex") == 32_000
+    assert time.process_time() - began < 10
 
 
 def test_protected_text_is_not_translated(tmp_path):
