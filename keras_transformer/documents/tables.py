@@ -272,5 +272,8 @@ def json_object(line: str | bytes, where: str) -> dict:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: no JSON ({error})") from None
     if not isinstance(value, dict):
-        raise InputError(f"{where}: a JSON object. Received: {shown(value)}")
+        raise InputError(
+            f"{where}: no JSON object. Accepted: an object in each "
+            f"line. Received: {shown(value)}"
+        )
     return value
