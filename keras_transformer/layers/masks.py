@@ -123,17 +123,19 @@ def token_weights(
     """Weights of tokens: 1 if real, 0 if padding, times `sample_weight`.
 
     Args:
-        labels: int tensor `(B, T)`.
+        labels: int tensor `(B, T)`, or `(B,)` of a classifier.
         padding_id: int.
-        sample_weight: float, `(B,)` or broadcasts to `(B, T)`, or None.
+        sample_weight: float, `(B,)` or broadcasts to the shape of `labels`,
+            or None.
 
     Returns:
-        float32 `(B, T)`.
+        float32, in the shape of `labels`.
     """
     weights = ops.cast(ops.not_equal(labels, padding_id), "float32")
     if sample_weight is not None:
         sample_weight = ops.cast(sample_weight, "float32")
-        if len(sample_weight.shape) == 1:  # a weight for each sentence
+        # A weight for each sentence.
+        if len(sample_weight.shape) == 1 and len(labels.shape) > 1:
             sample_weight = ops.expand_dims(sample_weight, axis=1)
         weights = weights * sample_weight
     return weights

@@ -53,6 +53,15 @@ def test_a_weight_for_each_sentence_weighs_its_tokens(rows):
     assert small == pytest.approx(expected * 1e-3, rel=1e-5)
 
 
+def test_a_label_of_a_classifier_has_a_weight_as_in_keras():
+    labels, weights = np.array([3, 1, 2]), np.array([1.0, 0.0, 0.5])
+    logits = np.random.default_rng(3).normal(size=(3, 7)).astype("float32")
+    keras_loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    expected = float(keras_loss(labels, logits, weights))
+    found = float(SmoothedCrossEntropy()(labels, logits, weights))
+    assert found == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("weight", [1, 0.1])
 def test_a_weight_of_all_sentences_is_a_factor_as_in_keras(weight):
     labels, logits, weights = LABELS[:1], LOGITS[:1], np.full((1, 1), weight)
