@@ -20,6 +20,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.from_config import banned_ids, sampler, search
 from keras_transformer.text.tokenizer import Tokenizer, encoded
+from keras_transformer.translation.request import Truncations
 from keras_transformer.translation.texts import text_list
 from keras_transformer.translation.translator import scores_of
 
@@ -35,17 +36,21 @@ class TextGenerator(tf.Module):
     prompts have equal continuations, within a batch and between calls. For
     other samples, create a `TextGenerator` with another `sampling_seed`.
 
+    The model's weights are read once: after further training, create another
+    `TextGenerator`.
+
     Args:
         tokenizer: of the texts that the model was trained on.
         model: a model of `build_language_model`.
         config: the search; None: greedy. A text has at most `max_length`
-            tokens, the prompt and END included. `max_length_ratio` and
-            `max_length_offset`, which are for translations, have no effect.
+            tokens, the prompt and END included. `batch_size`, `sentences`,
+            `source_prefix`, `max_length_ratio` and `max_length_offset`, which
+            are for translations, have no effect.
 
     Raises:
-        InputError: `model` isn't a language model, the tokenizer is another
-            model's, the search needs a source, or a banned token isn't in the
-            vocabulary.
+        InputError: Keras is on another backend than TensorFlow, `model` isn't
+            a language model, the tokenizer is another model's, the search
+            needs a source, or a banned token isn't in the vocabulary.
 
     Example:
         >>> from keras_transformer import ModelConfig, WordTokenizer
@@ -95,10 +100,16 @@ class TextGenerator(tf.Module):
         Returns:
             a string, or a list of strings for several texts: the text with
             its continuation, detokenized.
+
+        Warns:
+            UserWarning: prompts were truncated, as the model takes no more
+                tokens.
         """
         lines = [texts] if isinstance(texts, str) else text_list(texts, _NAME)
-        written = self.generate(encoded(lines))["text"]
-        results = [text.decode("utf-8", "replace") for text in written.numpy()]
+        outputs = self.generate(encoded(lines))
+        Truncations(outputs["truncated"].numpy()).warn()
+        written = outputs["text"].numpy()
+        results = [text.decode("utf-8", "replace") for text in written]
         return results[0] if isinstance(texts, str) else results
 
     @functools.cached_property
@@ -149,6 +160,12 @@ class TextGenerator(tf.Module):
 
 def _check(tokenizer, model):
     """Refuses a model that isn't a language model, or another tokenizer."""
+    if keras.config.backend() != "tensorflow":
+        raise InputError(
+            "TextGenerator needs KERAS_BACKEND=tensorflow. Received: "
+            f"{keras.config.backend()}. Accepted: the saved model, in another "
+            "process"
+        )
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}
     decoder = layers.get("decoder_layer_0")
     if decoder is None or decoder.cross_attention:

@@ -63,6 +63,14 @@ def test_what_is_longer_than_max_length_is_cut_off():
     result = generator(**DRAWN).generate(tf.constant(prompts))
     assert result["text"][1] == "the cat sat on the mat and a"
     np.testing.assert_array_equal(result["truncated"], [False, True])
+    with pytest.warns(UserWarning, match=r"1 truncated texts \(number 2\)"):
+        generator(**DRAWN)(prompts)
+
+
+def test_another_backend_is_refused(monkeypatch):
+    monkeypatch.setattr(keras.config, "backend", lambda: "jax")
+    with pytest.raises(InputError, match="KERAS_BACKEND=tensorflow. Received"):
+        TextGenerator(tokenizer(), model())
 
 
 def test_unknown_words_of_a_prompt_stay_what_they_are():
