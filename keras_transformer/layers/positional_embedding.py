@@ -258,6 +258,8 @@ class PositionalEmbedding(CompositeLayer):
 
     def position_table(self) -> np.ndarray:
         """The encodings that `call` adds, float array `(max_length, D)`."""
+        if not self.built:
+            self.build()
         return keras.ops.convert_to_numpy(self._position_table)
 
     def set_vectors(self, vectors: np.ndarray) -> None:

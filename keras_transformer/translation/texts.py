@@ -127,7 +127,8 @@ class TextTranslator:
         lines = [texts] if isinstance(texts, str) else text_list(texts)
         if n_best is not None and (type(n_best) is not int or n_best < 1):
             raise InputError(
-                f"n_best must be 1 or more. Received: {shown(n_best)}"
+                "n_best must be an integer, 1 or more. Received: "
+                f"{shown(n_best)}"
             )
         patterns: tuple[str, ...] = ()
         if glossary is not None:

@@ -98,7 +98,11 @@ def test_the_folder_translates_as_the_run(trained):
         (3, {}, "a string or several. Received: 3"),
         (["one", None], {}, "Received: None"),
         (b"one", {}, "takes text, not bytes"),
-        ("one", {"n_best": 0}, "n_best must be 1 or more. Received: 0"),
+        (
+            "one",
+            {"n_best": 0},
+            "n_best must be an integer, 1 or more. Received: 0",
+        ),
         ("one", {"n_best": 99}, "n_best must be 1 to 4, the beam size"),
     ],
 )
