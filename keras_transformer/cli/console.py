@@ -304,9 +304,9 @@ def check_outputs(
         inputs: paths of files to read.
 
     Raises:
-        InputError: an output's folder doesn't exist, the output is a folder,
-            an input or another output, or its name is that of a compression
-            that isn't written.
+        InputError: an output's folder doesn't exist or isn't writable, the
+            output is a folder, an input or another output, or its name is that
+            of a compression that isn't written.
     """
     taken = {os.path.realpath(path): "is read" for path in inputs}
     for path in filter(None, outputs):
@@ -323,6 +323,9 @@ def check_outputs(
         # The real path of a pipe behind /dev/stdout opens nothing.
         is_device = target.exists() and not target.is_file()
         real = os.path.realpath(path)
+        folder = pathlib.Path(real).parent
+        if not is_device and not os.access(folder, os.W_OK):
+            raise InputError(f"{path}: its folder can't be written to")
         if real in taken and not is_device:
             raise InputError(
                 f"{path} {taken[real]}, too: its content would be lost. "

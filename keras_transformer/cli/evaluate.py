@@ -20,6 +20,7 @@ import itertools
 import json
 import os
 import pathlib
+import sys
 
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import (
@@ -152,12 +153,6 @@ def run(arguments: argparse.Namespace) -> None:
                 options["decoding"] = decoding_config(config, arguments)
                 other = evaluate(other, pairs, **options).texts.translations
             systems[name] = other
-    if arguments.output:
-        with output_file(arguments.output) as file:
-            translations = iter(evaluation.texts.translations)
-            for counts in measured:
-                text = next(translations) if counts else ""
-                file.write(" ".join(text.splitlines()) + "\n")
     compared = None
     if arguments.report or others:
         compared = scoring.compare(
@@ -166,18 +161,26 @@ def run(arguments: argparse.Namespace) -> None:
             data.target_language,
             tests,
         )
-        if arguments.report:
-            report = Report(
-                compared,
-                systems,
-                evaluation.texts,
-                scoring,
-                data,
-                evaluation.truncated,
-            )
-            with output_file(arguments.report) as file:
-                file.write(report_page(report))
+    # Before the files, as the disk may be full.
     _print(evaluation, compared, arguments.json)
+    sys.stdout.flush()
+    if arguments.output:
+        with output_file(arguments.output) as file:
+            translations = iter(evaluation.texts.translations)
+            for counts in measured:
+                text = next(translations) if counts else ""
+                file.write(" ".join(text.splitlines()) + "\n")
+    if compared is not None and arguments.report:
+        report = Report(
+            compared,
+            systems,
+            evaluation.texts,
+            scoring,
+            data,
+            evaluation.truncated,
+        )
+        with output_file(arguments.report) as file:
+            file.write(report_page(report))
 
 
 def _check_options(arguments):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import shutil
 
@@ -75,6 +76,22 @@ def test_documents_are_translated_as_one_text(run, succeed, write):
     assert systems[0]["chrf"] == pytest.approx(systems[1]["chrf"])
     out = succeed(*words).out
     assert re.search(r"3 documents +BLEU +chrF\nsentence by sentence +", out)
+
+
+def test_scores_are_printed_where_a_file_cannot_be_written(
+    run, pairs, capsys, monkeypatch, tmp_path
+):
+    words = ["evaluate", "--run", run, "--input", pairs, *FEW]
+    capsys.readouterr()
+    call(*words, "--output=/dev/full", status=2)
+    out, err = capsys.readouterr()
+    assert re.search(r"\nbleu +", out)
+    assert "error: No space left on device" in err
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    call(*words, "--output", tmp_path / "out.txt", status=2)
+    out, err = capsys.readouterr()
+    assert not out
+    assert "out.txt: its folder can't be written to" in err
 
 
 def test_scores_have_intervals_with_their_settings(evaluate):
