@@ -60,6 +60,9 @@ def leave_current_folder() -> None:
 
     `python -m` puts it first. It is kept if this package is in it.
     """
-    here = str(pathlib.Path.cwd())
+    try:
+        here = str(pathlib.Path.cwd())
+    except FileNotFoundError:  # It was removed.
+        return
     if sys.path[:1] == [here] and here != str(_ROOT):
         del sys.path[0]

@@ -71,6 +71,18 @@ def test_checks_of_an_export_start_safe(hostile):
     assert "graph_is_readable" in done.stdout, done.stderr
 
 
+def test_the_program_starts_where_the_current_folder_was_removed(tmp_path):
+    script = (
+        "import os, runpy, shutil, sys; shutil.rmtree(os.getcwd());"
+        "sys.argv[1:] = ['--version'];"
+        "runpy.run_module('keras_transformer', run_name='__main__')"
+    )
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    done = run_in(folder, "-c", script)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_program_leaves_the_current_folder(hostile):
     done = run_in(hostile, "-m", "keras_transformer", "info", "no")
     assert done.returncode == 2
