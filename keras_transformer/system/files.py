@@ -77,7 +77,8 @@ def replacing(
         _flush(temporary)
         temporary.replace(path)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # of a read-only file system
+            temporary.unlink(missing_ok=True)
         # The error of a full disk names the file that was being written.
         own = (None, str(temporary))
         if isinstance(error, OSError) and error.filename in own:

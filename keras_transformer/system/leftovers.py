@@ -20,13 +20,15 @@ HIDDEN = ".tmp-"
 _PROCESS = "([0-9a-f]{6})[0-9a-f]{6}-"
 # A regular expression for the beginning of every temporary name.
 TEMPORARY = rf"{re.escape(HIDDEN)}[0-9a-f]{{20}}-"
+# Bytes of a file's name, less those of HIDDEN, the 20 digits and a hyphen.
+_LONGEST = 255 - 26
 _swept: set = set()
 
 
 def hidden(path: pathlib.Path) -> pathlib.Path:
     """A new temporary path beside `path`, with this process in its name."""
     ours = f"{_machine()}{os.getpid():06x}{uuid.uuid4().hex[:6]}"
-    return path.with_name(f"{HIDDEN}{ours}-{path.name}")
+    return path.with_name(f"{HIDDEN}{ours}-{_shortened(path.name)}")
 
 
 def sweep(folder: str | os.PathLike) -> None:
@@ -63,9 +65,17 @@ def remove_leftovers_of(path: str | os.PathLike) -> None:
     No other process may be writing it.
     """
     path = pathlib.Path(os.path.realpath(path))
-    for left in path.parent.glob(f"{HIDDEN}*-{glob.escape(path.name)}"):
-        if re.fullmatch(TEMPORARY + re.escape(path.name), left.name):
+    name = _shortened(path.name)
+    for left in path.parent.glob(f"{HIDDEN}*-{glob.escape(name)}"):
+        if re.fullmatch(TEMPORARY + re.escape(name), left.name):
             left.unlink(missing_ok=True)
+
+
+def _shortened(name):
+    """The end of a name that a temporary name has room for."""
+    while len(os.fsencode(name)) > _LONGEST:
+        name = name[1:]
+    return name
 
 
 def _is_of_the_dead(name):

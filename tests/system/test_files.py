@@ -46,6 +46,24 @@ def test_an_error_of_writing_names_the_file(tmp_path, name):
     assert error.value.filename == str(path)
 
 
+@pytest.mark.parametrize("name", ["a" * 251 + ".txt", "译" * 83 + ".zh"])
+def test_a_name_may_be_as_long_as_the_system_takes(tmp_path, name):
+    with replacing(tmp_path / name) as temporary:
+        temporary.write_text("new")
+        assert temporary.suffix == name[name.index(".") :]
+    with new_folder(tmp_path / name[1:]):
+        pass
+    assert sorted(os.listdir(tmp_path)) == sorted([name, name[1:]])
+
+
+def test_an_error_of_the_removal_is_not_the_one_reported(tmp_path):
+    path = tmp_path / ("a" * 256)
+    with pytest.raises(OSError, match="File name too long") as error:
+        with replacing(path) as temporary:
+            temporary.write_text("new")
+    assert error.value.filename == str(path)
+
+
 def test_a_link_is_followed(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
