@@ -46,8 +46,16 @@ _STOPS = ".!?…‼⁇⁈⁉‽"
 # Stops that end a sentence whatever follows: of Chinese and Japanese, Indian
 # scripts, Arabic and Urdu, Armenian, Ethiopic, Burmese, Khmer, Tibetan.
 _FULL_STOPS = "。！？｡।॥؟۔։።፧፨၊။។៕༎"
+# Commas and the like that no space need follow.
+_FULL_COMMAS = "，、；：،؛"
 _OPENING, _CLOSING = "([{（［｛「『《〈【“«„‹", ")\\]}）］｝」』》〉】”»“›"
 _CLOSERS = f"{_CLOSING}\"'’«‘"
+_NARROW = " \xa0\u202f"  # before a closing quote in French
+# What may follow a stop in its sentence.
+_BEHIND = (
+    rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]"
+    rf"|</[A-Za-z][^<>]*>|{BEHIND_STOPS})*"
+)
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _WORD = r"\p{L}\p{M}\p{N}"
 _WORD_START = f"(^|[^{_WORD}°])"
@@ -55,7 +63,8 @@ _WORD_START = f"(^|[^{_WORD}°])"
 _NUMBER = r"(?:\p{N}|(?:[VX]|[IVXLC]{2,})\b)"
 _LETTER = r"\p{L}\p{M}*"
 _DANDA = {"DEVANAGARI", "BENGALI", "ORIYA", "GURMUKHI"}
-_NARROW = " \xa0\u202f"  # before a closing quote in French
+# Scripts without spaces between words.
+_UNSPACED = {"HAN", "KANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 _BULLETS = "-–—*•‣⁃◦·○●◆◇■□▪▫▸►▶➤➢✓✔※"
 
 # Sentences kept together in one pair of quotes or brackets, at most.
@@ -122,6 +131,7 @@ class SentenceSplitter:
         self._facts = _facts(base_language(source_language))
         self._rules = _rules(source_language, self._facts)
         self._gap_rules = _gap_rules(source_language, target_language)
+        self._before_gap = _before_gap(source_language)
         self._gap = _gap(self._facts["ordinals"])
         self._simple = _simple(source_language)
         self._count_tokens = count_tokens
@@ -195,9 +205,12 @@ class SentenceSplitter:
         """
         rows, wordless = sentences.rows, is_wordless(sentences.texts)
         is_first = tf.concat([[-1], rows], axis=0)[:-1] != rows
+        before = tf.concat([[""], sentences.texts], axis=0)[:-1]
+        is_gap = tf.strings.regex_full_match(before, self._before_gap)
+        in_word = (sentences.gaps == "") & ~is_gap
         # The rules are for gaps between two sentences of a text.
         gaps = tf.where(
-            is_first | wordless,
+            is_first | wordless | in_word,
             sentences.gaps,
             replaced(sentences.gaps, *self._gap_rules),
         )
@@ -345,7 +358,7 @@ _RULES_OF_TERMS: _Rules = [
 _PLACES = [
     (f"[{_END}]", _OTHER),
     (f"([^{WHITE_SPACE}])([{WHITE_SPACE}])", rf"\1{_END}\2"),
-    (f"([。！？｡；：，、।؟؛،][{_CLOSERS}]*)", rf"\1{_END}"),
+    (f"([{_FULL_STOPS}{_FULL_COMMAS}][{_CLOSERS}]*)", rf"\1{_END}"),
     (
         # Combining marks stay with their letter.
         rf"([^{WHITE_SPACE}{_END}]{{{_LONGEST_WORD}}}[\p{{M}}\x{{200d}}]*)",
@@ -476,14 +489,12 @@ def _simple(language):
 def _rules_of_ends(language, facts) -> _Rules:
     """Rules for stops that end a sentence, and for exceptions to these."""
     base, stops = base_language(language), _stops(language)
-    tag = rf"</[A-Za-z][^<>]*>|{BEHIND_STOPS}"
-    closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]|{tag})*"
     # Without a space after it, an ambiguous quote opens the next sentence.
     closing = _CLOSING.translate(_NO_HIGH) + "’"
-    own = closers.replace(_CLOSERS, closing)
+    own = _BEHIND.replace(_CLOSERS, closing)
     space = f"[{WHITE_SPACE}]"
     rules = [
-        (rf"([{stops}{_FULL_STOPS}]+{closers})({space}+)", rf"\1{_END}\2"),
+        (rf"([{stops}{_FULL_STOPS}]+{_BEHIND})({space}+)", rf"\1{_END}\2"),
         (rf"{_END}({space}*[,;:])", r"\1"),
         (rf"((?:…|\.\.)[{_CLOSERS}]*){_END}({space}*[-–—])", r"\1\2"),
         (rf"((?:…|\.\.\.)[)\]）]){_END}", r"\1"),
@@ -535,13 +546,19 @@ def _rules_of_pairs(language) -> _Rules:
 
 def _gap_rules(source_language: str, target_language: str) -> _Rules:
     """Rules for white space between two sentences of a line."""
-    from_unspaced = _is_unspaced(source_language)
-    to_unspaced = _is_unspaced(target_language)
-    if from_unspaced and not to_unspaced:
+    if not _is_unspaced(target_language):
         return [("^\u3000*$", " ")]
-    if to_unspaced and not from_unspaced:
+    if not _is_unspaced(source_language):
         return [(f"^[{_SPACE}]+$", "")]
     return []
+
+
+def _before_gap(language):
+    """The pattern of a text whose end is no place within a word."""
+    if scripts_of_language(language) & _UNSPACED:
+        return "(?s).*"
+    # Where there is no space or stop, a long word has been split.
+    return f"(?s).*[{_FULL_STOPS}{_FULL_COMMAS}]{_BEHIND}"
 
 
 def _gap(ordinals: bool) -> str:

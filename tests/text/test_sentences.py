@@ -333,6 +333,55 @@ def test_between_sentences_is_what_the_target_language_has():
     assert joined("Ab. Cd. ", "en", "") == "AB. CD. "
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "first"),
+    [
+        ("hi", "वह गया।मैं आया।", "वह गया।"),
+        ("bn", "সে গেল।আমি এলাম।", "সে গেল।"),
+        ("ur", "“وہ گیا۔”میں آیا۔", "“وہ گیا۔”"),
+        ("ar", "هل ذهب؟⟨1/⟩نعم", "هل ذهب؟⟨1/⟩"),
+        ("am", "እሱ ሄደ።እኔ መጣሁ።", "እሱ ሄደ።"),
+        ("hy", "Նա գնաց։Ես եկա։", "Նա գնաց։"),
+        ("my", "သူသွားသည်။ငါလာသည်။", "သူသွားသည်။"),
+        ("km", "គាត់ទៅ។ខ្ញុំមក។", "គាត់ទៅ។"),
+        ("ko", "갔다。왔다。", "갔다。"),
+    ],
+)
+def test_sentences_without_space_between_get_one(language, text, first):
+    spaced = text.replace(first, first + " ")
+    assert joined(text, language, "en", bytes) == spaced
+    assert joined(text, language, "th", bytes) == spaced
+    assert joined(text, language, "zh", bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "target", "between"),
+    [
+        ("ฉันไปเดินเล่นกับเพื่อนและซื้อไอศกรีม", "th", "en", " "),
+        ("ຂ້ອຍໄປຍ່າງຫຼິ້ນກັບໝູ່ແລະຊື້ກະແລັມ", "lo", "en", " "),
+        ("ខ្ញុំដើរលេងជាមួយមិត្តភក្តិនិងទិញការ៉េម", "km", "en", " "),
+        ("မြန်မာနိုင်ငံသည်အရှေ့တောင်အာရှတွင်ရှိ", "my", "en", " "),
+        ("我和朋友一起去公园散步然后我们买了三个冰淇淋", "zh", "en", " "),
+        ("ฉันไปเดินเล่นกับเพื่อนและซื้อไอศกรีม", "th", "zh", ""),
+        ("كلمة،كلمة،كلمة،كلمة،كلمة،كلمة", "ar", "en", " "),
+        # A word of a language that has spaces between words stays whole.
+        ("https://a.example/of-some/long/path", "en", "de", ""),
+        ("https://a.example/of-some/long/path", "hi", "en", ""),
+        ("рентгеноэлектрокардиографического", "ru", "en", ""),
+    ],
+)
+def test_a_space_is_where_a_phrase_was_cut(text, source, target, between):
+    def count(texts):
+        return tf.strings.length(texts, "UTF8_CHAR")
+
+    splitter = SentenceSplitter(source, target, count, 20)
+    found = splitter.split(tf.constant([text]))
+    pieces = [piece.decode() for piece in found.texts.numpy()]
+    assert len(pieces) > 1
+    said = splitter.join(found, found.texts[:, tf.newaxis]).numpy()[0, 0]
+    assert said.decode() == between.join(pieces)
+
+
 def test_ranks_of_translations_are_joined_each_by_itself():
     splitter = SentenceSplitter("en", "de")
     found = splitter.split(tf.constant(["Ab. Cd.", "", " \n", "Ef."]))
