@@ -45,9 +45,9 @@ _SPACE = "\\t\\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _STOPS = ".!?…‼⁇⁈⁉‽"
 # Stops that end a sentence whatever follows: of Chinese and Japanese, Indian
 # scripts, Arabic and Urdu, Armenian, Ethiopic, Burmese, Khmer, Tibetan.
-_FULL_STOPS = "。！？｡।॥؟۔։።፧፨၊။។៕༎"
+_FULL_STOPS = "。！？｡।॥؟۔։።፧፨။។៕༎"
 # Commas and the like that no space need follow.
-_FULL_COMMAS = "，、；：،؛"
+_FULL_COMMAS = "，、；：،؛၊"
 _OPENING, _CLOSING = "([{（［｛「『《〈【“«„‹", ")\\]}）］｝」』》〉】”»“›"
 _CLOSERS = f"{_CLOSING}\"'’«‘"
 _NARROW = " \xa0\u202f"  # before a closing quote in French
@@ -370,7 +370,7 @@ _PLACES = [
 ]
 # Characters after which a long sentence is split, the best first; next come
 # places before conjunctions, at white space, and anywhere.
-_RANKS = (_STOPS + _FULL_STOPS, ";；؛", ":：", ",，、،")
+_RANKS = (_STOPS + _FULL_STOPS, ";；؛", ":：", ",，、،၊")
 _HUGE = 64  # bytes per allowed token, above which tokens aren't counted
 # Distance from the middle above which a split is a bad one; 1: the ends.
 _UNBALANCED = 0.7

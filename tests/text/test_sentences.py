@@ -137,7 +137,7 @@ CASES = {
     "ur": ["یہ گھر ہے۔ |وہ درخت ہے۔"],
     "th": ["ฉันชอบชา พ.ศ. 2560 ฉันชอบกาแฟ", "บรรทัดแรก\n|บรรทัดที่สอง"],
     "am": ["ይህ ቤት ነው። |ያ ዛፍ ነው።"],
-    "my": ["ဒါကအိမ်ပါ။ |အဲဒါကသစ်ပင်ပါ။"],
+    "my": ["ဒါကအိမ်ပါ။ |အဲဒါကသစ်ပင်ပါ။", "ရန်ကုန်၊ မန္တလေး၊ပဲခူး ရှိသည်။"],
     "km": ["នេះជាផ្ទះ។ |នោះជាដើមឈើ។"],
     "xx": ["Foo bar. |Baz! |Qux?"],
 }
@@ -275,6 +275,8 @@ def test_a_sentence_too_long_is_split_at_the_best_place():
     assert short("a b c d und e f g", "de") == ["a b c d", "und e f g"]
     assert short("a b c d e f g h", "en") == ["a b c d", "e f g h"]
     assert short("一二三四，五六七八", "zh") == ["一二三四，", "五六七八"]
+    assert short("က ခ ဂ၊ ဃ; င စ ဆ", "my") == ["က ခ ဂ၊ ဃ;", "င စ ဆ"]
+    assert short("က ခ ဂ၊ ဃ င စ ဆ", "my") == ["က ခ ဂ၊", "ဃ င စ ဆ"]
     assert short("(A b c d. E f g h.)", "en") == ["(A b c d.", "E f g h.)"]
 
 
