@@ -471,7 +471,7 @@ def _stops(language):
     """Stops that end a sentence before white space."""
     if scripts_of_language(language) & {"THAI", "LAO"}:
         return "!?"  # Other stops are for abbreviations.
-    more = {"GREEK": ";\u037e", "ARMENIAN": ":"}
+    more = {"GREEK": ";\u037e", "ARMENIAN": ":", "ETHIOPIC": "፡"}
     scripts = scripts_of_language(language)
     return _STOPS + "".join(more[script] for script in more.keys() & scripts)
 
@@ -496,6 +496,8 @@ def _rules_of_ends(language, facts) -> _Rules:
     rules = [
         (rf"([{stops}{_FULL_STOPS}]+{_BEHIND})({space}+)", rf"\1{_END}\2"),
         (rf"{_END}({space}*[,;:])", r"\1"),
+        # Of Ethiopic colons, which separate words, only two are a full stop.
+        (rf"([^፡]፡){_END}", r"\1"),
         (rf"((?:…|\.\.)[{_CLOSERS}]*){_END}({space}*[-–—])", r"\1\2"),
         (rf"((?:…|\.\.\.)[)\]）]){_END}", r"\1"),
         (
@@ -503,6 +505,7 @@ def _rules_of_ends(language, facts) -> _Rules:
             rf"\1{_END}",
         ),
         (rf"{_END}([、，,；;：:～~—–…{_FULL_STOPS}{closing}])", r"\1"),
+        (rf"{_END}( ?ល ?។)", r"\1"),  # "etc." in Khmer: ។ល។
         # 「行こう。」と言った, “走吧。”他说
         (
             rf"([」』”’]){_END}(と|って|[他她它我你您]们?[说說道问問喊叫])",
