@@ -115,6 +115,12 @@ _SCRIPT_SUBTAGS = {
     "hrkt": ("KANA",),
     "jpan": ("HAN", "KANA"),
 }
+# Scripts at the end of the names of locales, as in "sr@latin".
+_MODIFIERS = {
+    "latin": ("latn",),
+    "cyrillic": ("cyrl",),
+    "devanagari": ("deva",),
+}
 _FIRST_WORDS = {
     "CJK": "HAN",
     "IDEOGRAPHIC": "HAN",
@@ -152,8 +158,13 @@ def base_language(tag: str) -> str:
 
 
 def _subtags(tag):
-    """A tag's parts: the language's code, then script, region and others."""
-    return tag.strip().lower().replace("_", "-").split("-")
+    """A tag's parts: the language's code, then script, region and others.
+
+    It may be the name of a locale, as in .po files: "sr_RS@latin".
+    """
+    tag, _, modifier = tag.strip().lower().partition("@")
+    code, *others = tag.replace("_", "-").split("-")
+    return [code, *_MODIFIERS.get(modifier, ()), *others]
 
 
 def is_tag(tag: str) -> bool:

@@ -58,6 +58,9 @@ def test_the_language_of_a_tag_is_its_first_part():
         ("zh-TW zh-CN", "zh", "zh-CN"),
         ("sr-latn-rs sr-cyrl-rs", "sr-Cyrl", "sr-cyrl-rs"),
         ("en pt-BR pt", "pt", "pt"),
+        ("sr sr@latin", "sr_Latn", "sr@latin"),
+        ("sr@cyrillic sr@latin", "sr-Cyrl", "sr@cyrillic"),
+        ("ca@valencia", "ca", "ca@valencia"),
         ("en-GB", "de", None),
     ],
 )
@@ -66,7 +69,7 @@ def test_the_tag_of_a_language_is_in_its_script(tags, language, expected):
 
 
 def test_tags_are_told_from_names():
-    assert all(map(is_tag, ("en", "nds", "zh_Hant", "PT-br")))
+    assert all(map(is_tag, ("en", "nds", "zh_Hant", "PT-br", "sr@latin")))
     assert not any(map(is_tag, ("english", "", "e", "中文", "1a", "-en")))
 
 
@@ -140,6 +143,9 @@ def test_tags_name_languages_and_scripts():
     assert scripts_of_language("rus") == {"CYRILLIC"}
     assert scripts_of_language("sr") == {"CYRILLIC", "LATIN"}
     assert scripts_of_language("sr-Latn-RS") == {"LATIN"}
+    assert scripts_of_language("sr_RS@latin") == {"LATIN"}
+    assert scripts_of_language("uz_UZ@cyrillic") == {"CYRILLIC"}
+    assert scripts_of_language("de_DE@euro") == {"LATIN"}
     assert scripts_of_language("zh-Hant") == {"HAN"}
     assert scripts_of_language("ja") == {"HAN", "KANA"}
     assert scripts_of_language("jpn_Jpan") == {"HAN", "KANA"}

@@ -171,6 +171,15 @@ def test_a_variant_is_found_however_its_tag_is_spelled(write, tag, text):
     assert pairs_of(file) == [("Free.", text)]
 
 
+@pytest.mark.parametrize("tag", ["sr-Latn", "sr_latn", "sr", "sr@latin"])
+def test_a_locale_with_a_modifier_is_a_language(write, tag):
+    pytest.importorskip("polib")
+    header = 'msgid ""\nmsgstr "Language: sr@latin\\n"\n\n'
+    path = write("a.po", f'{header}msgid "Open"\nmsgstr "Otvori"\n')
+    file = CorpusFile(path, languages=("en", tag))
+    assert pairs_of(file) == [("Open", "Otvori")]
+
+
 def test_rows_have_more_than_texts_and_texts_that_lack(write):
     rows = [{"url": "http://a.b", "en": "Open", "de": "Öffnen"}]
     rows.append({"url": None, "en": "Close", "de": None})
