@@ -1,10 +1,12 @@
 """Measures a model on a test set: cross-entropy, BLEU and chrF.
 
 Cross-entropy is in nats per target token, end token counted, unsmoothed.
-BLEU and chrF are sacreBLEU's, with the signatures that reproduce them and
-95 % intervals by bootstrap. --against tests whether another model's scores
-differ by more than the choice of the sentences explains, and --report writes
-a page with all results and the hardest sentences.
+BLEU and chrF are sacreBLEU's, with their signatures and 95 % intervals by
+bootstrap. Both sides are put into NFC, without soft hyphens and direction
+marks, first: the sacrebleu command gives the same scores for references in
+this form. --against tests whether another model's scores differ by more than
+the choice of the sentences explains, and --report writes a page with all
+results and the hardest sentences.
 
 example:
   keras-transformer evaluate --run runs/en-zh --input test.tsv --json

@@ -43,8 +43,8 @@ class Evaluation:
             not requested, or too many sentences.
         chrf: corpus chrF, 0 to 100.
         chrf_interval: the same of chrF.
-        bleu_signature: sacreBLEU's, to reproduce the numbers.
-        chrf_signature: the same of chrF.
+        bleu_signature: how BLEU was computed, of `comparable` texts.
+        chrf_signature: the same for chrF.
         resampling: settings of the intervals.
         beam_size: of the search.
         length_penalty: of the search.
