@@ -15,7 +15,6 @@ from keras_transformer.data.corpus import read_pairs
 from keras_transformer.data.lines import LINE_BYTES, read_errors
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError, shown
-from keras_transformer.languages import base_language
 from keras_transformer.system.checksums import (
     check_file,
     describe_file,
@@ -238,16 +237,12 @@ def few_pairs(data: PreparedData) -> str | None:
     pairs = data.counts["train"]
     if pairs >= _FEW_PAIRS:
         return None
-    bases = map(
-        base_language,
-        (data.config.source_language, data.config.target_language),
-    )
     return (
         f"{pairs:,} training pairs are too few to learn a language pair from, "
-        f"{_FEW_PAIRS:,} are the least. Fine-tune a model that exists: "
-        f"keras-transformer import Helsinki-NLP/opus-mt-{'-'.join(bases)} "
-        "--out runs/opus, then prepare ... --tokenizers runs/opus, then "
-        "train ... --from runs/opus"
+        f"{_FEW_PAIRS:,} are the least. If a model of your languages exists, "
+        "such as one of Helsinki-NLP/opus-mt-..., fine-tune it: "
+        "keras-transformer import MODEL --out runs/opus, then prepare ... "
+        "--tokenizers runs/opus, then train ... --from runs/opus"
     )
 
 
