@@ -283,7 +283,7 @@ def _is_in_scripts(scripts, pair):
     A side passes if at least half of its words are (see `fraction_in_scripts`),
     if it has no letters, or if the script of its language isn't known.
     """
-    for text, known in zip(map(_plain, pair), scripts, strict=True):
+    for text, known in zip(map(unmarked, pair), scripts, strict=True):
         fraction = fraction_in_scripts(text, known) if known else None
         if fraction is not None and fraction < 0.5:
             return False
@@ -295,12 +295,14 @@ def _is_no_copy(pair):
 
     Pairs without letters pass: a number is its own translation.
     """
-    source, target = ("".join(_plain(text).casefold().split()) for text in pair)
+    source, target = (
+        "".join(unmarked(text).casefold().split()) for text in pair
+    )
     return source != target or not any(map(str.isalpha, target))
 
 
-def _plain(text):
-    """A text without tags, placeholders and addresses."""
+def unmarked(text: str) -> str:
+    """A text with spaces in place of tags, placeholders and addresses."""
     return _MARKUP.sub(" ", text)
 
 
@@ -317,7 +319,7 @@ class _LanguageFilter:
         self._codes = [code if code in labels else None for code in codes]
 
     def __call__(self, pair):
-        return all(map(self._may_be, map(_plain, pair), self._codes))
+        return all(map(self._may_be, map(unmarked, pair), self._codes))
 
     def _may_be(self, text, code):
         if code is None:
@@ -359,7 +361,7 @@ def _has_same_numbers(pair):
         _WITH_WORD.sub(
             " ", text if text.isascii() else _with_ascii_digits(text)
         )
-        for text in map(_plain, pair)
+        for text in map(unmarked, pair)
     ]
     return any(
         source <= target or target <= source

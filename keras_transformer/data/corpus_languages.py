@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from keras_transformer.config.data import DataConfig
+from keras_transformer.data.cleaning import unmarked
 from keras_transformer.data.corpus import CorpusFile, Pair, file_pairs
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import without_tags
@@ -117,8 +118,10 @@ def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
     """
     languages = config.source_language, config.target_language
     scripts = [scripts_of_language(language) for language in languages]
-    sources = [without_tags(source) for source, _ in pairs]
-    columns = {"sources": sources, "targets": [target for _, target in pairs]}
+    columns = {
+        "sources": [unmarked(without_tags(source)) for source, _ in pairs],
+        "targets": [unmarked(target) for _, target in pairs],
+    }
     fits = list(map(_mostly_in, columns.values(), scripts))
     if all(scripts) and fits.count(None) == 1:
         # One column has no letters, for example line numbers.

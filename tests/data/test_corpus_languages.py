@@ -108,6 +108,9 @@ EN, ZH, RU = "a red cat", "一只红猫", "рыжий кот"
         ("tlh", "zh", [(ZH, EN)], "targets are not in a script of zh (HAN)"),
         ("en", "zh", [("<BT> <QE> " + ZH, EN)], "the columns are swapped"),
         ("en", "de", [("1.27", EN)], "sources are not in a script of en"),
+        # Letters of placeholders, tags and addresses don't count.
+        ("en", "ru", [("%(a)s of %(b)s", "%(a)s из %(b)s")], None),
+        ("ru", "en", [(f"<b>{RU}</b> <i>http://a.b</i> %s", EN)], None),
         ("en", "zh", [], None),
     ],
 )
