@@ -12,8 +12,9 @@ import itertools
 import unicodedata
 from collections.abc import Iterable
 
-_CHINESE = ("zh", "yue", "lzh", "wuu")
-_TRADITIONAL_REGIONS = {"tw", "hk", "mo"}
+_CHINESE = "zh yue lzh wuu nan hak gan cdo hsn"
+# Regions and languages that write Chinese in traditional characters.
+_TRADITIONAL = {"tw", "hk", "mo", "yue", "nan", "hak", "cdo"}
 
 # ISO 639-1 codes, each followed by the language's codes in ISO 639-2 and 639-3,
 # and by a country code that is taken for it ("jp") if no other language has it.
@@ -44,12 +45,12 @@ _TWO_LETTERS = {
 # A language with several scripts is listed under each of them.
 _LANGUAGES_OF_SCRIPT = {
     "LATIN": (
-        "en aa af ak an ast ay az bi bm br bs ca ceb ch co cs cy da de ee eo "
-        "es et eu ff fi fil fj fo fr fy ga gd gl gn gv ha haw ho hr ht hu hz "
-        "ia id ie ig ik io is it jv kab kg ki kj kl kr ku kw la lb lg li ln lt "
-        "lu lv mg mh mi ms mt na nb nd nds ng nl nn no nr nv ny oc oj om pl pt "
-        "qu rm rn ro rw sc se sg sk sl sm sn so sq sr ss st su sv sw tk tl tn "
-        "to tok tr ts tw ty uz ve vi vo wa wo xh yo za zu"
+        "en aa af ak an ast ay az bi bm br bs ca cdo ceb ch co cs cy da de ee "
+        "eo es et eu ff fi fil fj fo fr fy ga gd gl gn gv ha hak haw ho hr ht "
+        "hu hz ia id ie ig ik io is it jv kab kg ki kj kl kr ku kw la lb lg li "
+        "ln lt lu lv mg mh mi ms mt na nan nb nd nds ng nl nn no nr nv ny oc "
+        "oj om pl pt qu rm rn ro rw sc se sg sk sl sm sn so sq sr ss st su sv "
+        "sw tk tl tn to tok tr ts tw ty uz ve vi vo wa wo xh yo za zu"
     ),
     "CYRILLIC": (
         "ru uk ab av ba be bg ce cu cv kk kv ky mk mn os sah sr tg tt uz"
@@ -77,7 +78,7 @@ _LANGUAGES_OF_SCRIPT = {
     "TIBETAN": "bo dz",
     "ETHIOPIC": "am ti",
     "HANGUL": "ko",
-    "HAN": "zh yue lzh wuu ja",
+    "HAN": f"{_CHINESE} ja",
     "KANA": "ja",
 }
 # ISO 15924 codes. A code that isn't listed, as in `en-Zsye`, has no script.
@@ -181,8 +182,9 @@ def code_of_name(name: str) -> str | None:
 
 
 def is_chinese(tag: str) -> bool:
-    """True if a tag is Chinese: "zh", "zh-TW", "zh_Hans", "cmn", ..."""
-    return base_language(tag) in _CHINESE
+    """True if a tag is Chinese in Chinese characters: "zh", "zh-TW", "yue"."""
+    chinese = base_language(tag) in _CHINESE.split()
+    return chinese and "HAN" in scripts_of_language(tag)
 
 
 def is_simplified_chinese(tag: str) -> bool:
@@ -191,21 +193,18 @@ def is_simplified_chinese(tag: str) -> bool:
     A script in the tag decides ("zh-Hant"), then a region ("zh-TW"), then the
     language: Cantonese ("yue") is written in traditional characters.
     """
-    language = base_language(tag)
-    if language not in _CHINESE:
+    if not is_chinese(tag):
         return False
-    _, *subtags = _subtags(tag)
+    language, *subtags = _subtags(tag)
     if "hans" in subtags or "hant" in subtags:
         return "hans" in subtags
-    if not _TRADITIONAL_REGIONS.isdisjoint(subtags):
-        return False
-    return language != "yue" or "cn" in subtags
+    return "cn" in subtags or _TRADITIONAL.isdisjoint({language, *subtags})
 
 
 def same_language(one: str, other: str) -> bool:
     """True if two tags are of one language, whatever their region or script."""
     bases = {base_language(one), base_language(other)}
-    return len(bases) == 1 or bases <= {*_CHINESE}
+    return len(bases) == 1 or (is_chinese(one) and is_chinese(other))
 
 
 def tag_of_language(tags: Iterable[str], language: str) -> str | None:

@@ -17,21 +17,25 @@ from keras_transformer.languages import (
 @pytest.mark.parametrize(
     ("check", "tags"),
     [
-        (is_chinese, "zh ZH zh-TW zh_Hans cmn yue"),
+        (is_chinese, "zh ZH zh-TW zh_Hans cmn yue nan hak_Hant gan cdo hsn"),
         (is_japanese, "ja ja-JP"),
         (is_english, "en en_GB"),
-        (lambda tag: not is_chinese(tag), "ja en de"),
+        (
+            lambda tag: not is_chinese(tag),
+            "ja jpn_Jpan ko en de nan_Latn hak_Latn zh-Latn",
+        ),
         (lambda tag: not is_japanese(tag), "zh yue en"),
         (lambda tag: not is_english(tag), "zh ja de"),
         (
             is_simplified_chinese,
-            "zh ZH-cn zh_Hans zh-SG cmn zho_Hans zh-Hans-TW yue-Hans",
+            "zh ZH-cn zh_Hans zh-SG cmn zho_Hans zh-Hans-TW yue-Hans "
+            "yue-CN gan hsn nan_Hans",
         ),
         # Told by script, region or language.
         (
             lambda tag: not is_simplified_chinese(tag),
             "zh-TW zh-Hant zh-HK zh-MO zh_Hant_TW ZH_hant zho_Hant cmn-tw yue "
-            "zh-Hant-CN yue-HK ja en-HK",
+            "zh-Hant-CN yue-HK zh-yue nan hak cdo gan_Hant zh-Latn ja en-HK",
         ),
     ],
 )
@@ -44,6 +48,7 @@ def test_the_language_of_a_tag_is_its_first_part():
         assert base_language(tag) == "pt"
     assert same_language("deu_Latn", "de-CH")
     assert same_language("zho_Hans", "yue")
+    assert same_language("nan_Hant", "nan_Latn")
     assert not same_language("nl", "de")
     assert same_language("cn", "zh")
     assert same_language("nb-NO", "no")

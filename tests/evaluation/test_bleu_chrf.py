@@ -56,8 +56,8 @@ def test_tokenized_text_gets_no_remark(caplog):
 @pytest.mark.parametrize(
     ("tokenizer", "languages"),
     [
-        ("zh", ["zh", "zh-CN", "zh_Hant", "cmn", "yue"]),
-        ("13a", ["en", "pt-BR", "DE"]),
+        ("zh", ["zh", "zh-CN", "zh_Hant", "cmn", "yue", "nan", "gan"]),
+        ("13a", ["en", "pt-BR", "DE", "nan_Latn"]),
         ("char", ["th", "dz", "tib", "bur", "tha_Thai", "khm_Khmr"]),
     ],
 )
