@@ -77,10 +77,17 @@ _MARKUP = re.compile(MARKUP, re.DOTALL)
 _DIGITS = re.compile(r"\d+")
 # A number, with the separators that languages put between its digits.
 _NUMBER = re.compile(r"\d+(?:[.,:'’·٫٬，．\s]\d+)*")
+# How words for thousands, millions and so on begin; not "millimetre", "миль".
+_WORDS = (
+    r"[百千万萬亿億兆백천만억] mill?i[aáeoój] mill[oó]n milh[ãõ] milj[oa] mily "
+    r"mil(?:a|le)?\b mio mln mld mrd bill?i bilj[oa] bn\b thousand tausend "
+    r"duizend tus[ei]n tuhat bin\b tys tis[íiuo] triệu nghìn ngàn t[ỷỉ]\b juta "
+    "ribu lakh crore тыс тис млн млрд милл?и[оај] міль[йяё] χιλιάδ εκατομμ "
+    "लाख करो हज\u093c?ार ล้าน مليون مليار ملايين ألف آلاف میلیون میلیارد هزار"
+)
 # Numbers followed by number words: "3万", "1.5 million", "2 Mrd."
 _WITH_WORD = re.compile(
-    r"(?<![\d.,])\d[\d.,]*\s*(?:[千万萬亿億兆천만억]|mill?i|bill?i|thousand|mio|"
-    r"mrd|bn\b|тыс|млн|млрд|lakh|crore)",
+    rf"(?<![\d.,٫٬])\d[\d.,٫٬]*+\s*+(?:{'|'.join(_WORDS.split())})",
     re.IGNORECASE,
 )
 # Dropped pairs that a report shows per reason, and characters of each side.

@@ -165,6 +165,11 @@ def passes(pair, name, source="en", target="de"):
         ("1.5 million", "150万", True),
         ("2,000 people", "2 тыс. человек", True),
         ("the 2nd of 30,000", "1. 3万", False),
+        ("3,000,000 people", "3百万人", True),
+        ("2,500,000 people in 1998", "2,5 milhões de pessoas em 1989", False),
+        ("5 miles", "8 миль", False),
+        ("5 millimetres", "6 χιλιόμετρα", False),
+        ("5 provinces", "6 tỉnh", False),
         # Of tags, placeholders and addresses.
         ('See <a id="1">it</a>', 'Siehe <a id="2">dies</a>', True),
         ("9" * 5000, "9" * 4999, False),
@@ -173,6 +178,21 @@ def passes(pair, name, source="en", target="de"):
 def test_numbers_of_both_sides_agree(source, target, same):
     assert passes((source, target), "numbers") == same
     assert passes((target, source), "numbers") == same
+
+
+@pytest.mark.parametrize(
+    "text",
+    (
+        "2,5 millones; 2,5 milhões; 2,5 mil; 2,5 mila; 2,5 miljoen; "
+        "2,5 miljoner; 2,5 miljoonaa; 2,5 millió; 2,5 milyon; 2,5 mln; "
+        "2,5 tisíce; 2,5 миллиона; 2,5 мільйона; 2,5 εκατομμύρια; 1,2 triệu; "
+        "5 nghìn; 7 tỷ; 2,5 juta; 3 लाख; 2.5 करोड़; 5 हज़ार; 2.5 مليون; "
+        "٢٫٥ مليون; ۲٫۵ میلیون; 2.5 ล้าน"
+    ).split("; "),
+)
+def test_numbers_may_have_words_of_many_languages(text):
+    assert passes(("2,500,000 people", text), "numbers")
+    assert passes((text, "2,500,000 people"), "numbers")
 
 
 GERMAN = "Dieses Paket enthält die Dokumentation der Bibliothek."
