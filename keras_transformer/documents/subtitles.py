@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from keras_transformer.documents.document import read_text
 from keras_transformer.documents.markup import is_unspaced
 from keras_transformer.errors import InputError
+from keras_transformer.punctuation import CLOSERS, FULL_STOPS, STOPS
 
 _TIMES = re.compile(
     r"\s*((?:\d+:)?\d+:\d+[.,]\d+)\s*-->\s*((?:\d+:)?\d+:\d+[.,]\d+)"
@@ -55,7 +56,13 @@ _OWN_START = re.compile(
 _FRAME = re.compile(r"<v\b[^<>]*>|\\(?:an?\d|pos|move)[^{}\\]*")
 _IN_BRACKETS = re.compile(r"[\[(][^\])]*[\])]$")
 _SOUND = re.compile(rf"[♪♫#]|{_IN_BRACKETS.pattern}")
-_SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
+# Of right-to-left text, which a closing mark may follow.
+_DIRECTIONS = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
+# Also a Tibetan line end, and a question mark of Greek.
+_SENTENCE_END = re.compile(
+    rf"(?:[{STOPS}{FULL_STOPS}།\u037e]|(?<=[\u0370-\u03ff\u1f00-\u1fff]);)"
+    rf"[{CLOSERS}{_DIRECTIONS} ]*$"
+)
 _NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
 _COMMAS = "，、：；"
 # Maximum cues of a sentence, and seconds between two of them.

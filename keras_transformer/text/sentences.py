@@ -24,6 +24,11 @@ from keras_transformer.languages import (
     is_japanese,
     scripts_of_language,
 )
+from keras_transformer.punctuation import CLOSERS as _CLOSERS
+from keras_transformer.punctuation import CLOSING as _CLOSING
+from keras_transformer.punctuation import FULL_STOPS as _FULL_STOPS
+from keras_transformer.punctuation import OPENING as _OPENING
+from keras_transformer.punctuation import STOPS as _STOPS
 from keras_transformer.symbols import (
     BEHIND_STOPS,
     SYMBOL,
@@ -41,15 +46,8 @@ _OTHER = "\ufffd"
 
 _LINE_END = "\\n\\x0b-\\r\\x1c-\\x1e\x85\u2028\u2029"
 _SPACE = "\\t\\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-# Stops that end a sentence before white space.
-_STOPS = ".!?…‼⁇⁈⁉‽"
-# Stops that end a sentence whatever follows: of Chinese and Japanese, Indian
-# scripts, Arabic and Urdu, Armenian, Ethiopic, Burmese, Khmer, Tibetan.
-_FULL_STOPS = "。！？｡।॥؟۔։።፧፨။។៕༎"
 # Commas and the like that no space need follow.
 _FULL_COMMAS = "，、；：،؛၊"
-_OPENING, _CLOSING = "([{（［｛「『《〈【“«„‹", ")\\]}）］｝」』》〉】”»“›"
-_CLOSERS = f"{_CLOSING}\"'’«‘"
 _NARROW = " \xa0\u202f"  # before a closing quote in French
 # What may follow a stop in its sentence.
 _BEHIND = (

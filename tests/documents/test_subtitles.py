@@ -227,6 +227,18 @@ def test_sounds_and_speakers_begin_a_text(tmp_path, lines, texts):
     assert again.split() == content.split()
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        *("میں۔", "ես։", "ነው።", "တယ်။", "គាត់។", "གས།", "གས༎", "ｿｳ｡", "Πού;"),
+        *("What‼", "„Ich.“", "»Ich.«", "‚Ich.‘", "« Oui. »"),
+        *("نص.\u202c", "نعم\u200f.\u200f"),
+    ],
+)
+def test_a_stop_of_any_script_ends_a_text(tmp_path, end):
+    assert read(tmp_path, cues(end, end)).texts == [end, end]
+
+
 CHINESE = ["好啊，", "我们去公园吧", "几点走", "三点", "Tom 和", "可以"]
 
 
