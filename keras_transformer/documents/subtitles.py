@@ -30,13 +30,19 @@ _TIMES = re.compile(
 _TAG = re.compile(r"(</?[A-Za-z][^<>\n]*>|<[\d:.]+>|\{\\[^{}\n]*\})")
 _CLOSING_TAG = re.compile(r"</[^<>\n]*>")
 _LINE_BREAK = re.compile(r"<[Bb][Rr] ?/?>|\\N")
+# Marks of the direction of a text, as around right-to-left lines.
+_DIRECTIONS = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CAPITALS = "".join(filter(str.isupper, map(chr, range(0x2000))))
+_SMALL = "".join(filter(str.islower, map(chr, range(0x2000))))
 # A dash, `>>`, or a name in capitals before text that isn't all in capitals.
-# A name may be in brackets, and may have a remark, as in `MAN (on phone):`.
-_NAME = r"[A-ZÀ-Þ][A-ZÀ-Þ\d .'’&#-]{0,30}"
+# A name may be in brackets, and may have a remark, as in `MAN (on phone):`. A
+# name as in `（太郎）どこ？` stays in the text, to be translated.
+_NAME = rf"[{_CAPITALS}][{_CAPITALS}\d .'’&#-]{{0,30}}"
 _SPEAKER = re.compile(
-    r"\s*(?:[-\u2010-\u2015]|(?:>|&gt;){2,}"
+    rf"([{_DIRECTIONS}]*)(\s*(?:"
+    r"[-\u2010-\u2015\uff0d]|(?:>|&gt;){2,}|(?=（[^（）]{1,30}）\s*\S)"
     rf"|(?:{_NAME}(?:[(\[][^()\[\]]{{1,30}}[)\]])?|[(\[]{_NAME}[)\]])"
-    r":(?=\s.*[a-zß-ÿ]))\s*(?=\S)",
+    rf":(?=\s.*[{_SMALL}]))\s*)(?=\S)",
     re.DOTALL,
 )
 # Ruby tags, and the readings within, which aren't translated.
@@ -54,10 +60,10 @@ _OWN_START = re.compile(
 )
 # `<v Ann>`, and `\an8` and `\pos(1,2)` in braces.
 _FRAME = re.compile(r"<v\b[^<>]*>|\\(?:an?\d|pos|move)[^{}\\]*")
-_IN_BRACKETS = re.compile(r"[\[(][^\])]*[\])]$")
-_SOUND = re.compile(rf"[♪♫#]|{_IN_BRACKETS.pattern}")
-# Of right-to-left text, which a closing mark may follow.
-_DIRECTIONS = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_IN_BRACKETS = re.compile(
+    rf"[{_DIRECTIONS}]*[\[(（［【〔][^\])）］】〕]*[\])）］】〕][{_DIRECTIONS}]*$"
+)
+_SOUND = re.compile(rf"[{_DIRECTIONS}]*[♪♫#]|{_IN_BRACKETS.pattern}")
 # Also a Tibetan line end, and a question mark of Greek.
 _SENTENCE_END = re.compile(
     rf"(?:[{STOPS}{FULL_STOPS}།\u037e]|(?<=[\u0370-\u03ff\u1f00-\u1fff]);)"
@@ -200,8 +206,8 @@ def _cues(lines, settings, start, end):
             after = "".join(_nested(before, closing)) + rest
         speaker = _SPEAKER.match(inner)
         if speaker:
-            before += speaker[0]
-            inner = inner[speaker.end() :]
+            before += speaker[2]
+            inner = speaker[1] + inner[speaker.end() :]
         inner = " ".join(inner.split())
         is_whole = not speaker and not _SOUND.match(inner)
         yield _Cue(inner, before, after, start, end, is_whole, frame)

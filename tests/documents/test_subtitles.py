@@ -85,6 +85,14 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
         ("We left\n- at last -\nfor home.", "WE LEFT - AT LAST - FOR HOME."),
         ("It is about\n-5 degrees.", "IT IS ABOUT -5 DEGREES."),
         ("谁\n-我", "谁\n-我"),
+        ("－谁\n－我", "－谁\n－我"),
+        (
+            "\u202b- كيف؟\u202c\n\u202b- بخير.\u202c",
+            "- \u202bكيف؟\u202c\n- \u202bبخير.\u202c",
+        ),
+        ("\u200f- لا\n\u200f- نعم", "- \u200fلا\n- \u200fنعم"),
+        ("（太郎）どこ\n（花子）家", "（太郎）どこ\n（花子）家"),
+        ("МАША: Кто\nИВАН: Да", "МАША: КТО\nИВАН: ДА"),
         ("<v Ann>Hi.</v>\n<v Bob>Ho.</v>", "<v Ann>HI.</v>\n<v Bob>HO.</v>"),
         ("<v Ann>Hi</v> <v Bob>Yo</v>", "<v Ann>HI</v>\n<v Bob>YO</v>"),
         ("<v Ann>Hi\nthere <v Bob>Yo", "<v Ann>HI THERE\n<v Bob>YO"),
@@ -197,6 +205,11 @@ def test_what_is_around_a_text_stays(tmp_path, content, texts, again):
             ["[APPLAUSE]", "(music)", "Go on"],
             ["[APPLAUSE]", "(music)", "Go on"],
         ),
+        (
+            ["（音）", "［声］", "【鈴】", "はい"],
+            ["（音）", "［声］", "【鈴】", "はい"],
+        ),
+        (["\u202b[ضحك]\u202c", "نعم"], ["\u202b[ضحك]\u202c", "نعم"]),
         (["(sighs) I don't", "know"], ["(sighs) I don't know"]),
         (
             ["JOHN: I don't\nknow", "MARY: Me", "neither."],
