@@ -194,12 +194,14 @@ def _cues(lines, settings, start, end):
             yield _Cue("", text, "", start, end, False)
             continue
         before = "".join(pieces[: said[0]])
-        frame = settings, _own_tag(text), *_FRAME.findall(before)
         inner = "".join(pieces[said[0] : said[-1] + 1 : 2])
         after = "".join(pieces[said[-1] + 1 :])
         # Opening tags within the text move before it, closing tags behind it.
         within = pieces[said[0] + 1 : said[-1] : 2]
-        before += "".join(tag for tag in within if tag[1:2].isalpha())
+        before += "".join(
+            tag for tag in within if tag[0] == "{" or tag[1].isalpha()
+        )
+        frame = settings, _own_tag(text), *_FRAME.findall(before)
         if within:
             closing = _CLOSING_TAG.findall("".join(within) + after)
             rest = _CLOSING_TAG.sub("", after)

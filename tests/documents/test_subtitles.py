@@ -86,6 +86,8 @@ def test_a_sentence_over_cues_is_one_text(tmp_path):
         ("It is about\n-5 degrees.", "IT IS ABOUT -5 DEGREES."),
         ("谁\n-我", "谁\n-我"),
         ("－谁\n－我", "－谁\n－我"),
+        ("- {\\an8}Hello you", "{\\an8}- HELLO YOU"),
+        ("\u202b{\\an8}نعم\u202c", "{\\an8}\u202bنعم\u202c"),
         (
             "\u202b- كيف؟\u202c\n\u202b- بخير.\u202c",
             "- \u202bكيف؟\u202c\n- \u202bبخير.\u202c",
@@ -185,6 +187,11 @@ def test_what_is_not_text_stays(tmp_path, newline, mark):
             cues("<c.a>I</c>", "<c.a><c.a>am so</c></c>"),
         ),
         # Cues at different places are apart.
+        (
+            cues("- {\\an8}Who", "am I"),
+            ["Who", "am I"],
+            cues("{\\an8}- Who", "am I"),
+        ),
         (
             f"{TIMES[:-1]} line:0\nand\n\n{SECOND[:-1]} line:9\nthen\n",
             ["and", "then"],
