@@ -484,8 +484,8 @@ def _changed(text, between, mark=str):
 # Elements within a text; other elements begin or end a text.
 _PHRASING = set(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd "
-    "mark math picture q rp rt ruby s samp small source span strike strong sub "
-    "sup svg time tt u var wbr".split()
+    "mark math picture q rb rp rt rtc ruby s samp small source span strike "
+    "strong sub sup svg time tt u var wbr".split()
 )
 _UNTRANSLATED = "script style pre textarea template svg math".split()
 # The beginning of a whole page, and a declaration of UTF-8.

@@ -420,6 +420,11 @@ def html(tmp_path, content):
             None,
         ),
         (
+            "<p><ruby><rb>漢</rb><rp>(</rp><rt>かん</rt></ruby>を読む。</p>",
+            "<ruby><rb>漢</rb><x1/><x2/></ruby>を読む。",
+            None,
+        ),
+        (
             '<div translate="no"><p>ACME</p><div>B</div>C</div><p translate=no>'
             'x</p><p>Hi <b translate="no">A <b>bar</b> baz</b> end</p>',
             "Hi <x1/> end",
