@@ -12,13 +12,17 @@ import functools
 import os
 import pathlib
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from keras_transformer.documents.document import read_text
-from keras_transformer.documents.markup import MARKUP, Masked, find_marks
+from keras_transformer.documents.markup import (
+    MARKUP,
+    Masked,
+    combining_marks,
+    find_marks,
+)
 from keras_transformer.errors import InputError, shown
 from keras_transformer.symbols import (
     OPENING_SYMBOL,
@@ -92,13 +96,7 @@ def words_of(text: str) -> list[Word]:
 
 @functools.cache
 def _pattern():
-    # Combining marks include vowels of some scripts, which \w doesn't match.
-    points = range(0x300, min(0x20000, sys.maxunicode))
-    marks = "".join(
-        character
-        for character in map(chr, points)
-        if unicodedata.category(character)[0] == "M"
-    )
+    marks = combining_marks()
     letter = rf"[^\W{_UNSPACED}{marks}]"
     letters = rf"{letter}+(?:[{marks}\u00ad]+{letter}*)*"
     return re.compile(

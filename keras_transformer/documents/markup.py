@@ -22,6 +22,7 @@ import functools
 import heapq
 import itertools
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -72,9 +73,11 @@ _PLACEHOLDER = (
     r"|%[1-9](?!\d)|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<%[^%]*%>|[$#%]?\{(?:[^{}<>\s](?:[^{}<>]|(?<=:)[<>])*)?\}"
     r"|\$(?:\[\w+\]|\(\w+\)|\w+\$)"
 )
-# Letters of Korean and of scripts without spaces belong to the next word.
+# Letters of Korean and of scripts without spaces belong to the next word, stops
+# of other scripts and invisible marks to the sentence.
 _NO_ADDRESS = (
-    r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》\u0e00-\u0eff\u1000-\u109f"
+    r"\s<>\"“”„‘’«»「」『』，。；：！？、（）《》＜＞｡．،؛؟۔।॥։።"
+    r"\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\u0e00-\u0eff\u1000-\u109f"
     r"\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 )
 _TO_LETTER = rf"[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?)\]}}']"
@@ -90,12 +93,15 @@ _ADDRESS = (
 # Symbols are marks, too, so that those in a user's text are masked.
 MARKUP = "|".join((TAG, ENTITY, _PLACEHOLDER, _ADDRESS, SYMBOL))
 # Punctuation before which no space is left when a mark is removed.
-_CLOSING = tuple(".,;:!?…)]}")
-_CLOSES = re.compile(r"[.,;:!?…)\]}](?![\w./])")  # not .NET nor ../a
-_SENTENCE_ENDS = re.compile(r"\n|[.!?…]\s+|[。！？]")
+_CLOSING = tuple(".,;:!?…)]}،؛؟۔।")
+_CLOSES = re.compile(r"[.,;:!?…)\]}،؛؟۔।](?![\w./])")  # not .NET nor ../a
+_SENTENCE_ENDS = re.compile(r"\n|[.!?…]\s+|[。！？؟۔।]")
 _SYMBOLS = re.compile(f"(?P<term>{ANNOTATION})|{SYMBOL}")
-# In scripts without spaces between words, each character is a word.
-_WORD = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]+|\S")
+# Korean, and scripts without spaces between words: each character is a word.
+_UNSPACED = (
+    r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7a3"
+    r"\uf900-\ufaff"
+)
 # Characters that may be skipped to find a token: by default, and the maximum
 # after missing tokens.
 _PASSED, _MOST_PASSED = 4, 32
@@ -407,7 +413,27 @@ def _structure(text):
 
 
 def _word_spans(text):
-    return [Span(*match.span()) for match in _WORD.finditer(text)]
+    return [Span(*match.span()) for match in _word_pattern().finditer(text)]
+
+
+@functools.cache
+def _word_pattern():
+    marks = combining_marks()
+    letter = rf"[^\W{_UNSPACED}{marks}]"
+    # Soft hyphens and joiners are within a word.
+    rest = rf"(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
+    return re.compile(rf"{letter}+{rest}|\S[{marks}]*")
+
+
+@functools.cache
+def combining_marks() -> str:
+    r"""The combining marks, which `\w` doesn't match: some are vowels."""
+    points = range(0x300, min(0x20000, sys.maxunicode))
+    return "".join(
+        character
+        for character in map(chr, points)
+        if unicodedata.category(character)[0] == "M"
+    )
 
 
 def mask_text(text: str, placeholders: Sequence[str] = ()) -> list[Masked]:

@@ -97,6 +97,11 @@ def placed(source, translation, alignment, weights=()):
             ["https://a.org/ü", "https://b.org"],
         ),
         (
+            "http://a.b، http://a.c؟ http://a.d۔ http://a.e। http://a.f։ (http://"
+            "a.g\u200f)",
+            [f"http://a.{letter}" for letter in "bcdefg"],
+        ),
+        (
             "请访问https://a.org/d下载。https://b.org/を参照 https://c.org에서",
             ["https://a.org/d", "https://b.org/", "https://c.org"],
         ),
@@ -434,6 +439,12 @@ def test_words_are_apart_without_marks(text, plain):
     assert re.sub("<.*?>", "", again) == plain
 
 
+@pytest.mark.parametrize("text", ["Hi %s, you", "السلام %s، عليكم", "वह %s।"])
+def test_no_space_is_left_before_punctuation(text):
+    plain = strip_marks(text, find_marks(text)).text
+    assert plain == text.replace(" %s", "")
+
+
 def test_no_tag_tears_a_word():
     text = "the <b>criteria</b> range %s of %d"
     stripped = strip_marks(text, find_marks(text))
@@ -450,6 +461,28 @@ def test_no_tag_tears_a_word():
         stripped, "Kriterien Bereich x", source, tokens, [1, 0, 2, 3]
     )
     assert result == "Kriterien <b></b> Bereich %s x %d"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "alignment", "expected"),
+    [
+        ("▁अब ▁कोश िका ▁चु नें", [3, 2, 0, 0, 0], "अब <b>कोशिका</b> चुनें"),
+        ("▁سلول \u200c ها ▁را", [2, 0, 0, 3], "<b>سلول\u200cها</b> را"),
+        ("▁เลือก เซล ล ์ ตอนนี้", [0, 2, 2, 3, 3], "เลือก<b>เซลล์</b>ตอนนี้"),
+    ],
+)
+def test_a_word_has_its_combining_marks(pieces, alignment, expected):
+    text = "Select the <b>cell</b> now"
+    stripped = strip_marks(text, find_marks(text))
+    translation = "".join(pieces.split()).replace("▁", " ").strip()
+    result = place_marks(
+        stripped,
+        translation,
+        spans(stripped.text),
+        token_spans(translation, pieces.split()),
+        alignment,
+    )
+    assert result == expected
 
 
 @pytest.mark.parametrize(
