@@ -38,7 +38,8 @@ _PROPERTIES = {
     for name in "customXmlPr fldData pPr sdtEndPr sdtPr smartTagPr".split()
 }
 _BREAKS = [f"{_W}{name}" for name in ("br", "cr", "ptab", "tab")]
-_OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
+# Properties of a run's language and script, which Word sets as text is typed.
+_OF_LANGUAGE = {f"{_W}{name}" for name in ("cs", "lang", "noProof", "rtl")}
 # Elements that don't apply to another text.
 _DROPPED = {
     f"{_W}{name}"
@@ -435,8 +436,11 @@ def _has_letters(mark):
 
 def _formatting(run):
     """A key that is equal for runs with the same formatting."""
-    return "".join(
-        f"{child.tag}{sorted(child.attrib.items())}"
-        for child in run.iterfind(f"{_W}rPr//*")
-        if child.tag not in _OF_SPELLING
-    )
+    key = ""
+    for child in run.iterfind(f"{_W}rPr//*"):
+        # The hint says to which script a character shared by several belongs.
+        values = {**child.attrib}
+        is_hint = values.pop(f"{_W}hint", None) is not None and not values
+        if child.tag not in _OF_LANGUAGE and not is_hint:
+            key += f"{child.tag}{sorted(values.items())}"
+    return key

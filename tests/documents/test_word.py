@@ -118,6 +118,12 @@ FIELD = f'<w:fldSimple w:instr="REF">{run("Table")}</w:fldSimple>'
 SPELLED = run("gram starts").replace(
     "<w:t", '<w:rPr><w:lang w:val="en-US"/></w:rPr><w:t', 1
 )
+HINTED = run("年").replace(
+    "<w:t", '<w:rPr><w:rFonts w:hint="eastAsia"/></w:rPr><w:t', 1
+)
+RIGHT_TO_LEFT = run("اضغط ").replace(
+    "<w:t", "<w:rPr><w:rtl/><w:cs/></w:rPr><w:t", 1
+)
 RUBY = f"<w:r><w:ruby><w:rubyBase>{run('字')}</w:rubyBase></w:ruby></w:r>"
 BOX = f"<w:r><w:pict><w:p>{run('Box')}</w:p></w:pict></w:r>"
 
@@ -256,6 +262,8 @@ NESTED = (
         ),
         # The language that a run is spelled in is no formatting.
         (run("The pro") + SPELLED + run(" now"), ["The program starts now"], 0),
+        (run("2024") + HINTED, ["2024年"], 0),
+        (RIGHT_TO_LEFT + run("OK"), ["اضغط OK"], 0),
         (run("See ") + FIELD, ["See <x2>Table</x2>"], 0),
         (run("A ") + RUBY, ["A <x2/>"], 1),
         (run("A ") + BOX, ["A <x2/>", "Box"], 0),
