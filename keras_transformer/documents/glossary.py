@@ -219,7 +219,7 @@ class Glossary:
             if len(lines) > 1:
                 continue
             surface = _key(text, chosen)
-            for form in (surface, surface.lower()):
+            for form in (surface, _with_i(surface).lower()):
                 if form in self._targets:
                     return size, self._targets[form]
         return 0, ""
@@ -249,7 +249,12 @@ def _key(text, words):
 
 
 def _folded(text, word):
-    return _word(text, word).casefold()
+    return _with_i(_word(text, word)).casefold()
+
+
+def _with_i(text):
+    """A text whose Turkish İ is I: its lower case is i, in one character."""
+    return text.replace("İ", "I")
 
 
 def _word(text, word):
@@ -398,7 +403,7 @@ def forms_of(
 
 def _is_form(word, wanted, exact):
     if wanted[1:] == wanted[1:].lower():
-        word, wanted = word.casefold(), wanted.casefold()
+        word, wanted = (_with_i(one).casefold() for one in (word, wanted))
     if exact:
         return word == wanted
     kept = len(wanted) - _LOST

@@ -45,6 +45,7 @@ def test_words(text, words):
 
 TERMS = [
     ("cell", "Zelle"),
+    ("işlem", "process"),
     ("cell range", "Zellbereich"),
     ("OK", "OK-Knopf"),
     ("Impress", ""),
@@ -62,6 +63,7 @@ TERMS = [
     [
         ("A cell.", "A ⟨t⟩cell⟨=⟩Zelle⟨/t⟩."),
         ("Cell", "⟨t⟩Cell⟨=⟩Zelle⟨/t⟩"),
+        ("İşlem", "⟨t⟩İşlem⟨=⟩process⟨/t⟩"),
         (
             "a cell  range cell",
             "a ⟨t⟩cell  range⟨=⟩Zellbereich⟨/t⟩ ⟨t⟩cell⟨=⟩Zelle⟨/t⟩",
@@ -159,6 +161,7 @@ def test_ten_thousand_terms_take_less_than_a_translation():
         ("die Funktion UND", "UND", True, True),
         ("l’E\u2011Mail", "l'E-Mail", True, True),
         ("die Ze\xadlle", "Zelle", True, True),
+        ("İşlem tamam", "işlem", True, True),
         ("", "Zelle", False, False),
     ],
 )
