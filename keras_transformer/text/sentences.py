@@ -48,10 +48,12 @@ _LINE_END = "\\n\\x0b-\\r\\x1c-\\x1e\x85\u2028\u2029"
 _SPACE = "\\t\\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 # Commas and the like that no space need follow.
 _FULL_COMMAS = "，、；：،؛၊"
+# Directions of text, and spaces without a width.
+_INVISIBLE = "\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
 _NARROW = " \xa0\u202f"  # before a closing quote in French
 # What may follow a stop in its sentence.
 _BEHIND = (
-    rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]"
+    rf"(?:[{_CLOSERS}{_INVISIBLE}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]"
     rf"|</[A-Za-z][^<>]*>|{BEHIND_STOPS})*"
 )
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}"
