@@ -69,7 +69,10 @@ _SENTENCE_END = re.compile(
     rf"(?:[{STOPS}{FULL_STOPS}།\u037e]|(?<=[\u0370-\u03ff\u1f00-\u1fff]);)"
     rf"[{CLOSERS}{_DIRECTIONS} ]*$"
 )
-_NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
+_NOT_FIRST = (
+    ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
+    "・ー々ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ"
+)
 _COMMAS = "，、：；"
 # Maximum cues of a sentence, and seconds between two of them.
 _MOST_CUES, _LONGEST_GAP = 8, 2.0
@@ -315,7 +318,10 @@ def _joined(texts):
 
 
 def _units(text) -> list[str]:
-    """Splits a text to unbreakable units: words, or East Asian characters."""
+    """Splits a text to unbreakable units: words, or East Asian characters.
+
+    A mark that doesn't begin a line is in a unit with what is before it.
+    """
     units: list[str] = []
     before = " "
     for character in text:
@@ -326,7 +332,14 @@ def _units(text) -> list[str]:
         if units:
             units[-1] += character
         before = character
-    return units
+    # A space may be before a stop in French.
+    whole: list[str] = []
+    for unit in units:
+        if whole and not unit.rstrip().strip(_NOT_FIRST):
+            whole[-1] += unit
+        else:
+            whole.append(unit)
+    return whole
 
 
 def _width(text):

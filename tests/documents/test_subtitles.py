@@ -325,6 +325,22 @@ def test_long_translations_are_wrapped(tmp_path, text, count, widest):
     assert max(map(len, lines)) <= widest
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Que voulez-vous ?", ["Que", "voulez-vous ?"]),
+        ("Que voulez-vous\xa0? »", ["Que", "voulez-vous\xa0? »"]),
+        ("他にも、ちゃ", ["他にも、", "ちゃ"]),
+        ("他にちゃ", ["他に", "ちゃ"]),
+        ("このスキー", ["このス", "キー"]),
+    ],
+)
+def test_no_line_begins_with_a_stop(tmp_path, text, parts):
+    document = read(tmp_path, cues("sentence", "is"))
+    lines = rewritten(document, [text]).splitlines()
+    assert lines[1::3] == parts
+
+
 @pytest.mark.parametrize("word", ["word ", "東京都", "incomprehensibilities "])
 def test_a_long_cue_takes_no_quadratic_time(tmp_path, word):
     text = (word * (40_000 // len(word))).strip()
