@@ -24,11 +24,13 @@ from keras_transformer.languages import (
     is_japanese,
     scripts_of_language,
 )
-from keras_transformer.punctuation import CLOSERS as _CLOSERS
-from keras_transformer.punctuation import CLOSING as _CLOSING
-from keras_transformer.punctuation import FULL_STOPS as _FULL_STOPS
-from keras_transformer.punctuation import OPENING as _OPENING
-from keras_transformer.punctuation import STOPS as _STOPS
+from keras_transformer.punctuation import (
+    CLOSERS,
+    CLOSING,
+    FULL_STOPS,
+    OPENING,
+    STOPS,
+)
 from keras_transformer.symbols import (
     BEHIND_STOPS,
     SYMBOL,
@@ -53,7 +55,7 @@ _INVISIBLE = "\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
 _NARROW = " \xa0\u202f"  # before a closing quote in French
 # What may follow a stop in its sentence.
 _BEHIND = (
-    rf"(?:[{_CLOSERS}{_INVISIBLE}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]"
+    rf"(?:[{CLOSERS}{_INVISIBLE}]|[{_NARROW}]»|\[\p{{N}}[\p{{N}}, –-]*\]"
     rf"|</[A-Za-z][^<>]*>|{BEHIND_STOPS})*"
 )
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}"
@@ -320,7 +322,7 @@ class SentenceSplitter:
             begins(f"+(?i:{words})"), float(len(_RANKS)) - 0.5, ranks
         )
         for rank, characters in reversed([*enumerate(_RANKS)]):
-            pattern = f"(?s).*[{characters}][{_CLOSERS}]*"
+            pattern = f"(?s).*[{characters}][{CLOSERS}]*"
             matches = tf.strings.regex_full_match(atoms, pattern)
             ranks = tf.where(matches, float(rank), ranks)
         return ranks
@@ -358,7 +360,7 @@ _RULES_OF_TERMS: _Rules = [
 _PLACES = [
     (f"[{_END}]", _OTHER),
     (f"([^{WHITE_SPACE}])([{WHITE_SPACE}])", rf"\1{_END}\2"),
-    (f"([{_FULL_STOPS}{_FULL_COMMAS}][{_CLOSERS}]*)", rf"\1{_END}"),
+    (f"([{FULL_STOPS}{_FULL_COMMAS}][{CLOSERS}]*)", rf"\1{_END}"),
     (
         # Combining marks stay with their letter.
         rf"([^{WHITE_SPACE}{_END}]{{{_LONGEST_WORD}}}[\p{{M}}\x{{200d}}]*)",
@@ -370,7 +372,7 @@ _PLACES = [
 ]
 # Characters after which a long sentence is split, the best first; next come
 # places before conjunctions, at white space, and anywhere.
-_RANKS = (_STOPS + _FULL_STOPS, ";；؛", ":：", ",，、،၊")
+_RANKS = (STOPS + FULL_STOPS, ";；؛", ":：", ",，、،၊")
 _HUGE = 64  # bytes per allowed token, above which tokens aren't counted
 # Distance from the middle above which a split is a bad one; 1: the ends.
 _UNBALANCED = 0.7
@@ -473,16 +475,16 @@ def _stops(language):
         return "!?"  # Other stops are for abbreviations.
     more = {"GREEK": ";\u037e", "ARMENIAN": ":", "ETHIOPIC": "፡"}
     scripts = scripts_of_language(language)
-    return _STOPS + "".join(more[script] for script in more.keys() & scripts)
+    return STOPS + "".join(more[script] for script in more.keys() & scripts)
 
 
 def _simple(language):
     """The pattern of texts that are certainly one sentence, without gaps."""
-    ends = f"{_stops(language)}{_FULL_STOPS}"
+    ends = f"{_stops(language)}{FULL_STOPS}"
     inside = f"{ends}{_LINE_END}{_END}{_NO_END}"
     return (
         rf"[^{_BULLETS}{WHITE_SPACE}(\p{{N}}{inside}][^{inside}]*"
-        f"(?:[^{WHITE_SPACE}{inside}]|[{ends}]+[{_CLOSERS}]*)"
+        f"(?:[^{WHITE_SPACE}{inside}]|[{ends}]+[{CLOSERS}]*)"
     )
 
 
@@ -490,21 +492,21 @@ def _rules_of_ends(language, facts) -> _Rules:
     """Rules for stops that end a sentence, and for exceptions to these."""
     base, stops = base_language(language), _stops(language)
     # Without a space after it, an ambiguous quote opens the next sentence.
-    closing = _CLOSING.translate(_NO_HIGH) + "’"
-    own = _BEHIND.replace(_CLOSERS, closing)
+    closing = CLOSING.translate(_NO_HIGH) + "’"
+    own = _BEHIND.replace(CLOSERS, closing)
     space = f"[{WHITE_SPACE}]"
     rules = [
-        (rf"([{stops}{_FULL_STOPS}]+{_BEHIND})({space}+)", rf"\1{_END}\2"),
+        (rf"([{stops}{FULL_STOPS}]+{_BEHIND})({space}+)", rf"\1{_END}\2"),
         (rf"{_END}({space}*[,;:])", r"\1"),
         # Of Ethiopic colons, which separate words, only two are a full stop.
         (rf"([^፡]፡){_END}", r"\1"),
-        (rf"((?:…|\.\.)[{_CLOSERS}]*){_END}({space}*[-–—])", r"\1\2"),
+        (rf"((?:…|\.\.)[{CLOSERS}]*){_END}({space}*[-–—])", r"\1\2"),
         (rf"((?:…|\.\.\.)[)\]）]){_END}", r"\1"),
         (
-            rf"([{_FULL_STOPS}][{_FULL_STOPS}{stops}]*{own}){_END}?",
+            rf"([{FULL_STOPS}][{FULL_STOPS}{stops}]*{own}){_END}?",
             rf"\1{_END}",
         ),
-        (rf"{_END}([、，,；;：:～~—–…{_FULL_STOPS}{closing}])", r"\1"),
+        (rf"{_END}([、，,；;：:～~—–…{FULL_STOPS}{closing}])", r"\1"),
         (rf"{_END}( ?ល ?។)", r"\1"),  # "etc." in Khmer: ។ល។
         # 「行こう。」と言った, “走吧。”他说
         (
@@ -516,23 +518,23 @@ def _rules_of_ends(language, facts) -> _Rules:
     if base not in ("ka", "kat", "geo"):
         # Latin names like iPhone begin with a small letter.
         small = "[а-яёђ-џ]" if _is_cyrillic(language) else r"\p{Ll}"
-        goes_on = rf"{_END}({space}+[{_OPENING}{_CLOSERS}]*{small})"
+        goes_on = rf"{_END}({space}+[{OPENING}{CLOSERS}]*{small})"
         rules.insert(1, (goes_on, r"\1"))
     if scripts_of_language(language) & {*_DANDA, "ARABIC"}:
         # No small letter shows that a sentence continues after a quote.
         words = _any_of(facts["conjunctions"])
-        goes_on = rf"([{_CLOSERS}]){_END}({space}+(?:{words})[^{_WORD}])"
+        goes_on = rf"([{CLOSERS}]){_END}({space}+(?:{words})[^{_WORD}])"
         rules.insert(1, (goes_on, r"\1\2"))
     if _is_unspaced(language):
         rules.append(
-            (rf"([{_CJK})）][.!?]+[{_CLOSERS}]*)([{_CJK}])", rf"\1{_END}\2")
+            (rf"([{_CJK})）][.!?]+[{CLOSERS}]*)([{_CJK}])", rf"\1{_END}\2")
         )
     return rules
 
 
 def _rules_of_pairs(language) -> _Rules:
     """Rules that keep the content of quotes and brackets together."""
-    opening, closing = _OPENING, _CLOSING
+    opening, closing = OPENING, CLOSING
     if base_language(language) in _LOW_QUOTES:
         opening, closing = (
             opening.translate(_NO_HIGH),
@@ -561,7 +563,7 @@ def _before_gap(language):
     if scripts_of_language(language) & _UNSPACED:
         return "(?s).*"
     # Where there is no space or stop, a long word has been split.
-    return f"(?s).*[{_FULL_STOPS}{_FULL_COMMAS}]{_BEHIND}"
+    return f"(?s).*[{FULL_STOPS}{_FULL_COMMAS}]{_BEHIND}"
 
 
 def _gap(ordinals: bool) -> str:
